@@ -1,4 +1,4 @@
-"""A node with a BeeGFS that is a stand-in: what its client shows in /proc is that of a genuine 8.3.1, or as told, and
+"""A node with a stand-in for BeeGFS: its client shows the files of a genuine 8.3.1 in /proc, or those of a test, and
 its `beegfs` answers in the forms of one without a licence (transcripts/beegfs)."""
 
 import os
@@ -90,7 +90,7 @@ sys.exit(1)
 
 
 class BeeGfsStand:
-    """Where it is mounted, and what its client shows."""
+    """The mount point, the files that the client shows in /proc, and the `beegfs` command."""
 
     def __init__(self, folder: Path, mount: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.client = folder / 'proc-beegfs' / 'c309-6B09A96C-n1'
@@ -107,7 +107,7 @@ class BeeGfsStand:
         monkeypatch.setattr(beegfs, 'CLIENTS', str(self.client.parent))
 
     def now(self, **files: str) -> None:
-        """From now on its client shows this."""
+        """Changes the files that the client shows in /proc."""
         for name, text in files.items():
             (self.client / name).write_text(text)
 

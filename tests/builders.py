@@ -1,4 +1,4 @@
-"""Plans, node sweeps and scenarios, and the records that their jobs would leave, from which many tests depart."""
+"""Plans, node sweeps and scenarios, and the records that their jobs would leave, on which many tests are based."""
 
 import functools
 import json
@@ -73,7 +73,7 @@ def all_checks() -> dict[str, Declared]:
 
 
 def plan_of(workload: Point = MFWA, sweep: Sweep = SIZES, tasks: int = 2, **changes: Any) -> TrialPlan:
-    """The plan of a nightly case on one node. Changes are of its fields; of `case` and `target` those named."""
+    """The plan of a nightly case on one node. Changes replace its fields; of `case` and `target`, the named ones."""
     case = Case('Check', 'lab:io', 'scratch', 'default', 1)
     target = Target('scratch', 'posix', '/scratch', 'scratch', Limits(GIB, 100), telemetry=('load',))
     moves_data = kind_of(workload.kind).moves_data
@@ -113,7 +113,7 @@ def moved(point: Point, rate_b_s: float, phase: str = 'write') -> Measurement:
 
 
 def timed(point: Point, figures: Mapping[str, float], phase: str) -> Measurement:
-    """A launch that its time ended, with these figures in base units; 1 of a metric that has none."""
+    """A launch of fixed duration with these figures in base units; a metric that has none gets 1."""
     metrics = tuple(
         MeasuredMetric(figure.name, figures.get(figure.name, 1.0), figure.unit, figure.better, point.duration_s, 1000)
         for figure in metrics_of(point, phase)
@@ -130,7 +130,7 @@ def timed(point: Point, figures: Mapping[str, float], phase: str) -> Measurement
 
 
 def rated(point: Point, figures: Mapping[str, float]) -> Measurement:
-    """A launch of metadata with these rates (op/s), all of the entries' number; HOLDING are so many of GUARANTEES."""
+    """A launch of metadata with these rates (op/s) for all entries; HOLDING: how many of GUARANTEES hold instead."""
     if HOLDING in figures:
         facts = tuple(Fact(name, n < figures[HOLDING], 'it was tried') for n, name in enumerate(GUARANTEES))
         metrics = (MeasuredMetric(HOLDING, figures[HOLDING], ''),)
@@ -151,7 +151,7 @@ def sample_of(
     findings: Sequence[Finding] = (),
     started: float = 0.0,
 ) -> Sample:
-    """One launch of the point with the plan's first share; those that are measured follow the first decided size."""
+    """One launch of the point with the plan's first share; measured ones belong to the first decision on size."""
     return Sample(
         stage=stage,
         phase=phase,
@@ -207,7 +207,7 @@ def records_of(
     """A finished record in which every metric has the given figures, and every point ended as the runner says.
 
     figures: by metric, or one list for all; values in base units; findings: of every launch of
-    'phase@label'; cache: of what reads
+    'phase@label'; cache: its state in phases that read
     """
     findings_of = findings or {}
     first = plan.points[0]
@@ -238,7 +238,7 @@ def _finished(plan: TrialPlan, points: Iterable[Point], samples: Iterable[Sample
 
 
 def in_blocks(plan: TrialPlan, samples: Iterable[Sample]) -> list[Sample]:
-    """The samples in the order in which the runner takes them: warm-up, randomised blocks, what is measured again."""
+    """The samples in the order in which the runner takes them: warm-up, randomised blocks, second measurement."""
     labels = list(dict.fromkeys(point.label for point in plan.points))
 
     def place(sample: Sample) -> tuple[int, ...]:
@@ -251,7 +251,7 @@ def in_blocks(plan: TrialPlan, samples: Iterable[Sample]) -> list[Sample]:
 
 
 def chained(lines: Iterable[str]) -> str:
-    """The text of a record with these lines, linked as a job would have; links that they have are made anew."""
+    """The text of a record with these lines, linked as a job links them; links that they have are replaced."""
     chain = Chain()
     return ''.join(map(chain.linked, Chain().checked(lines)))
 
@@ -299,7 +299,7 @@ Rate = Callable[[str, str], float]
 
 
 def names(count: int) -> tuple[str, ...]:
-    """As many hosts as the sweep has."""
+    """The names of so many hosts."""
     return tuple(f'n{number}' for number in range(1, count + 1))
 
 
@@ -324,8 +324,8 @@ def night(
 ) -> Records:
     """The finished record of a sweep in which every launch has these rates, and then those of the second measurement.
 
-    again: None is no time for one; repeat: its repetitions, where they are not those that the plan asks for
-    cache: of the reads
+    again: None if there is no time for it; repeat: its repetitions, if they differ from those of the plan
+    cache: its state in reads
     """
     nodes = names(plan.case.nodes)
     points = resized(plan.points, plan.sizing.first)
@@ -372,7 +372,7 @@ def _sample(
 
 
 def scenario_of(before_s, action_s, after_s, times=1, name='oss3-away'):
-    """The point, as it was launched on two nodes."""
+    """The point of a scenario, as launched on two nodes."""
     point = scenario(before_s, action_s, after_s, times)
     actions = tuple(action._replace(name=name) for action in point.actions)
     return point.changed(label=name, tasks=2, nodes=2, tasks_per_node=1, actions=actions)
@@ -398,7 +398,7 @@ def rows_of(point, dead_s=0.0, rate=64, share_after=1.0, errors=False):
 
 
 def transcript_of(point):
-    """All actions at their times."""
+    """The transcript of a scenario whose actions all ran at their times."""
     lines = [json.dumps({'skew_s': 0.0}) + '\n']
     for action in point.actions:
         lines.append(line_of_step(Step(action.name, 'start', action.at_s, action.at_s + 0.3, '')))

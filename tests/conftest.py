@@ -144,7 +144,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:
-    """Each worker of pytest-xdist leaves out the same."""
+    """Every worker of pytest-xdist leaves out the same tests."""
     node.config.stash[LEFT_OUT] = getattr(node, 'workeroutput', {}).get('left_out', {})
 
 
@@ -158,9 +158,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.fixture(autouse=True)
 def umask() -> Iterator[None]:
-    """A command that was run in this process keeps the files that it makes from others.
+    """Restores the umask, which a command in this process changes so that others cannot use its files.
 
-    And a state directory that a test makes is one that is used: the group of whoever runs the tests may not write.
+    The group may not write to a state directory that a test makes: commands would refuse to use it.
     """
     before = os.umask(0o022)
     os.umask(before | 0o022)
@@ -176,7 +176,7 @@ def repository() -> Path:
 
 @pytest.fixture(scope='session')
 def lab_gluster() -> Iterator[Callable[..., str]]:
-    """Runs ci/lab-gluster on a lab that is up; what it prints. Skipped where this machine cannot have one."""
+    """Runs ci/lab-gluster on a lab that is up; returns its output. Skipped where this machine cannot have one."""
     with open_to_all() as directory, GLUSTER.made(directory):
 
         def run(verb: str, *words: str) -> str:
@@ -208,7 +208,7 @@ def mpicc() -> Callable[..., None]:
 
 @pytest.fixture
 def swapping(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Put a stand-in before a launcher: another directory is in the place of its own when the ranks look for it."""
+    """Puts a stand-in before a launcher that replaces its directory by a copy before the ranks look for it."""
 
     def stand_in(launcher: str) -> None:
         swap = 'here=$(pwd -P); mv "$here" "$here.away" && mv "$here.copy" "$here" && cd "$here"'
@@ -228,7 +228,7 @@ def seatrial() -> str:
 
 @pytest.fixture(scope='session')
 def make_stub_fio() -> Callable[..., str]:
-    """Make a program that passes for fio, told by (expression, order) pairs what it is to do; returns its path.
+    """Makes a stand-in for fio that follows these (expression, order) pairs; returns its path.
 
     The forms of the orders: tests/stubs/fio.py. Each call gives another program in the folder.
     """

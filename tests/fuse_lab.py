@@ -21,7 +21,7 @@ UNAVAILABLE, CANNOT = 69, 71  # their exit codes: a package is missing; there is
 
 
 class FuseLab(NamedTuple):
-    """One of them, for labs in directories of the tests."""
+    """One of the two programs, for labs in directories of the tests."""
 
     script: Path
     what: str
@@ -42,7 +42,7 @@ class FuseLab(NamedTuple):
 
     @contextlib.contextmanager
     def made(self, directory: Path, *words: str) -> Iterator[Path]:
-        """The mount point, and afterwards nothing is left."""
+        """The mount point of a lab that is taken down afterwards."""
         try:
             yield self.up(directory, *words)
         finally:
@@ -56,7 +56,7 @@ CEPH = FuseLab(CI / 'lab-ceph', 'CephFS')
 
 @contextlib.contextmanager
 def dead(path: Path, answers: bool = False) -> Iterator[None]:
-    """A FUSE file system without a server is mounted there: it never answers, or says at once that it has lost it."""
+    """Mounts a FUSE file system without a server there: it never answers, or at once reports a lost connection."""
     if os.geteuid() or not os.path.exists('/dev/fuse'):
         pytest.skip('only root may mount FUSE without a helper')
     channel = os.open('/dev/fuse', os.O_RDWR)
@@ -77,7 +77,7 @@ def dead(path: Path, answers: bool = False) -> Iterator[None]:
 
 @contextlib.contextmanager
 def open_to_all() -> Iterator[Path]:
-    """A directory that is not there yet, where other users reach it; pytest's own are closed to them."""
+    """A directory, not yet made, that other users can reach; pytest's own are closed to them."""
     place = Path(tempfile.mkdtemp(prefix='seatrial-lab-'))
     place.chmod(0o755)
     try:
@@ -92,7 +92,7 @@ def fetched_by_reading(driver: Driver, file: Path) -> int:
 
 
 def fetched_by_looking(driver: Driver, directory: Path) -> int:
-    """Bytes that come from the servers while the attributes of 50 files are asked for, which are made if need be."""
+    """Bytes that come from the servers while the attributes of 50 files are read; missing files are made first."""
     files = [directory / f'f{number}' for number in range(50)]
     if not directory.exists():
         directory.mkdir()

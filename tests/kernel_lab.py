@@ -62,7 +62,7 @@ class Session(NamedTuple):
 
 
 def untried(session: Session) -> set[str]:
-    """Ways to write of which its Integrity does not say that the data were read back on n3 as they were."""
+    """Ways to write whose data were not read back unchanged on n3, by the Integrity case of the session."""
     (sample,) = session.samples('Integrity')
     facts = sample['measurement']['facts']
     return {fact['name'] for fact in facts if not (fact['holds'] and 'and read on n3' in fact['seen'])}
@@ -90,7 +90,7 @@ class Kernels(ScriptedLab):
         return done.stdout
 
     def new_disk(self, node: str) -> None:
-        """The node begins anew, with an empty disk."""
+        """Starts the node again with an empty disk."""
         self.signal('KILL', node)
         (self.directory / 'state' / f'{node}.disk').unlink()
         self.up()
@@ -112,7 +112,7 @@ class Kernels(ScriptedLab):
 
 
 class Running:
-    """A session while it runs. wrapper: the words of a command that starts the one that follows them."""
+    """A session while it runs. wrapper: the words of a command that starts the command after them."""
 
     def __init__(
         self,

@@ -35,7 +35,7 @@ def access_point(workload=MFWA, tasks=2, transfers=4, transfer_size=64 * KIB, no
 
 
 def refused_by(measure):
-    """A function with the arguments of this one, which must raise: the EngineError."""
+    """A function that calls `measure`, which must raise an EngineError, and returns the error."""
 
     def refusal(*arguments, **named):
         with pytest.raises(EngineError) as caught:

@@ -64,7 +64,7 @@ def _session(began: datetime, site: str, profile: str) -> dict[str, Any]:
 
 
 def frame(records: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
-    """Rows of the history; of what a record does not have there is no value."""
+    """Rows of the history; a column that a record lacks is null."""
     return pl.DataFrame([[row.get(name) for name in COLUMNS] for row in records], schema=COLUMNS, orient='row')
 
 
@@ -83,7 +83,7 @@ def wait_until_opened(process: 'subprocess.Popen[Any]', file: Path) -> None:
 def figures(
     began: datetime, metrics: Mapping[str, list[float]], verdict: str = 'MEASURED', **columns: Any
 ) -> pl.DataFrame:
-    """A valid session of one check of data whose metrics have these samples; columns: what else its rows have."""
+    """A valid session of one check of data whose metrics have these samples; columns: further columns of its rows."""
     utc = began.astimezone(timezone.utc)
     verdicts = dict.fromkeys(('session_verdict', 'case_verdict', 'metric_verdict'), verdict)
     of_case = {**CASE, 'check': 'Check', 'file_system_type': 'posix', 'engine': 'fio', 'tasks': 2, 'host': 'node1'}
@@ -115,7 +115,7 @@ WRITES_WORSE, METADATA_WORSE, UPGRADE = 60, 200, 290
 
 @functools.cache
 def year() -> Mapping[int, pl.DataFrame]:
-    """By the number of the night its rows, but for the nights on which nothing ran."""
+    """The rows of every night by its number, without the nights on which nothing ran."""
     rng = random.Random(5)
     return {number: _night(rng, number) for number in range(len(DUE)) if number not in DEAD}
 

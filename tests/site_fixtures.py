@@ -242,7 +242,7 @@ def leave_all_records(
 
 
 def _proved(recorder: Recorder, record: Start | Sample) -> Start | Sample:
-    """The record as if dd had measured, and the output that says so."""
+    """The record as if dd had measured, and the output that proves it."""
     if isinstance(record, Start):
         return record._replace(engine='dd', version='9.1', program='/usr/bin/dd')
     assert record.measurement is not None

@@ -87,7 +87,7 @@ class ScriptedLab:
         return subprocess.run(argv, capture_output=True, text=True, timeout=WAIT_S)
 
     def up(self, *words: str) -> str:
-        """Make it, or start again what has died and let go on what was stopped; what it says."""
+        """Makes the lab, or restarts its dead processes and continues the stopped ones; returns its messages."""
         done = self.lab('up', *self._options, *words)
         if done.returncode in (UNAVAILABLE, CANNOT, NOT_ROOT):
             pytest.skip(done.stderr.strip())
@@ -122,7 +122,7 @@ class Lab(ScriptedLab):
         return self.ask('squeue', '--noheader', '--format=%i').split()
 
     def heal(self) -> None:
-        """Back to health: nothing in the queue, all nodes idle."""
+        """Heals the lab: then nothing is in the queue, and all nodes are idle."""
         self.up()
         if self.jobs():
             self.ask('scancel', f'--user={os.geteuid()}')
@@ -154,7 +154,7 @@ def lab_up(accounting: bool = False, nodes: int = NODES) -> Iterator[Lab]:
 
 
 class Ended(NamedTuple):
-    """A session that has ended, and what it left."""
+    """A session that has ended, with its exit status, output and folder."""
 
     status: int
     output: str
@@ -261,7 +261,7 @@ class Running:
 
     @functools.cached_property
     def folder(self) -> Path:
-        """The session's own, which it makes at its begin."""
+        """The folder of the session, which it makes when it begins."""
         wait_for('it has a folder', lambda: self._folders() - self._before, lambda: self.output)
         (folder,) = self._folders() - self._before
         return folder
@@ -324,7 +324,7 @@ def order(fio: str, *orders: tuple[str, dict[str, object]]) -> None:
 
 
 def traces_of(directory: Path) -> list[str]:
-    """Processes and mounts that show the directory's name anywhere: it must be one that nothing else has."""
+    """Processes and mounts that show the name of the directory anywhere; nothing else may have that name."""
     name = directory.name.encode()
     traces = []
     for process in Path('/proc').glob('[0-9]*'):

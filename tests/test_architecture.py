@@ -1,4 +1,4 @@
-"""The rules of the house: who may import whom, what runs on a node, what a check may hold."""
+"""The rules of the architecture: the imports between rooms, the code that runs on a node, the contents of a check."""
 
 import ast
 import functools

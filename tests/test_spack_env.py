@@ -354,7 +354,7 @@ def git(folder, *arguments):
 
 @pytest.fixture
 def mirror(install, tmp_path, monkeypatch):
-    """Run spack-env/mirror: this machine's repositories are the internet's, and pip only notes what it is told."""
+    """Runs spack-env/mirror: local repositories stand in for the internet's; pip only writes down its arguments."""
     for variable in ('GIT_CONFIG_GLOBAL', 'XDG_CONFIG_HOME'):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv('HOME', str(tmp_path / 'home'))

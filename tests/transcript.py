@@ -1,6 +1,6 @@
 """Transcripts of real tools, by their sections; the form is in tests/transcripts/README.md.
 
-What is not UTF-8 stands in a text as Python's surrogates. The stand-ins for real programs import this at every call:
+Bytes that are not UTF-8 are Python's surrogates in a text. The stand-ins for real programs import this at every call:
 no pathlib, whose import takes 5 ms.
 """
 

@@ -17,7 +17,7 @@ INVALID, INCOMPLETE = 11, 13
 
 @pytest.fixture
 def site(slurm, hangs):
-    """A site on the lab without accounting, of which no job and nothing unknown is left."""
+    """A site on the lab without accounting; no job of it is left, and no directory that `clean` does not list."""
     sites = []
 
     def make(*options, **settings):

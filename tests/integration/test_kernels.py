@@ -1,4 +1,4 @@
-"""NFS between kernels of their own: what is cold, what expires, what is promised, and what a dead server does."""
+"""NFS between separate kernels: cold caches, expired attributes, guarantees, and the effects of a dead server."""
 
 import json
 import re
@@ -218,7 +218,7 @@ def page_of(session):
 
 
 def writing(kernels, **more):
-    """A session on one client, once what it measures comes to the server. With 256 MiB fio lived too long beside its
+    """A session on one client, once its data arrive at the server. With 256 MiB fio lived too long beside its
     region (T24)."""
     running = kernels.begin('MultipleFilesTasks', bytes_per_task='256MiB', nodes=1, **more)
     wait_for('it measures', running.launches)
@@ -295,7 +295,7 @@ class TestFailures:
         assert doctor.returncode == 64
 
     def test_a_server_that_is_gone_for_good_ends_session_and_job_at_the_limit_of_the_launch(self, kernels):
-        """Nothing waits for the server after it: a job that is ended at its own limit has not said what it left."""
+        """Nothing waits for the server after it: a job that ends at its own limit does not report what it left."""
         running = begun(kernels, on='hard', nodes=1, size='64MiB')
         kernels.signal('KILL', 'n1')
         try:
@@ -386,7 +386,7 @@ FAULTS = {
 class TestErrorsOfTheDevice:
     @pytest.mark.parametrize('fault', FAULTS)
     def test_what_the_kernel_says_is_said_and_no_figure_is_given(self, kernels, fault):
-        """Of an aborted journal or read-only, ext4 keeps what is dirty: who waits for it to be less gets no error."""
+        """With an aborted journal or read-only, ext4 keeps dirty data: a task that waits for less gets no error."""
         check, made, goes_wrong, statuses, words = FAULTS[fault]
         target = 'dust /dev/ubda 0 4096' if goes_wrong == BAD_BLOCKS else 'linear /dev/ubda 0'
         kernels.run('n2', 'sh', '-ec', DISK.format(target=target, **made))

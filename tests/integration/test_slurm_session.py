@@ -47,7 +47,7 @@ pytestmark = [pytest.mark.needs('slurmctld', 'munged', 'fio')]
 
 
 class Session(NamedTuple):
-    """A smoke session, seen after the lab was taken down; during and left: what there was of the lab before and after
+    """A smoke session, seen after the lab was taken down; during and left: traces of the lab before and after
     it"""
 
     folder: Path
