@@ -16,7 +16,7 @@ from transcript import transcripts
 
 
 def become(folder, **ranks):
-    """Start it among three ranks, with these variables of launchers; what its process writes is in the folder."""
+    """Starts one of three ranks with these variables of launchers; the output of its process is in the folder."""
     argvs = folder / 'argvs.json'
     argvs.write_text(json.dumps([['/bin/echo', f'rank {rank}'] for rank in range(3)]))
     argv = module_argv(sys.executable, 'seatrial.engine.dispatch', (str(argvs), str(folder / 'raw')))

@@ -204,7 +204,7 @@ def of(rows, *names):
 
 @pytest.fixture
 def five(tmp_path, rows, sample):
-    """The folder with five sessions, and what is read of all."""
+    """The folder with five sessions, and the result of reading them all."""
     for name in reversed(NAMES):
         write(tmp_path, name, rows(name, write_16MiB=[sample(repetition=n) for n in range(2)]))
     return tmp_path, read(tmp_path).rows

@@ -1,4 +1,4 @@
-"""From Darshan's counters to what was done: on genuine logs, and on counters of accesses that are known."""
+"""The accesses that Darshan's counters show: in genuine logs, and in counters of known accesses."""
 
 import json
 import random

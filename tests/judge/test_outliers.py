@@ -1,4 +1,4 @@
-"""Which places are named slow, and what the case comes to."""
+"""The places that are named as slow, and the verdict of the case."""
 
 import random
 import re

@@ -1,4 +1,4 @@
-"""Rule P15 by Darshan: what was meant beside what was issued."""
+"""Rule P15 by Darshan: the accesses that were meant, compared with those that were issued."""
 
 import pytest
 

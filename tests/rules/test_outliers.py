@@ -292,7 +292,7 @@ def test_what_is_surely_less_than_the_effect_apart_is_alike():
 
 
 def night(rng, slow=0, noise=0.05, disturbed=0.0):
-    """Who is suspected by one comparison, and who is named after the second measurement, if the first nodes are 15 %
+    """The nodes that one comparison suspects, and those that a second measurement confirms; the first nodes are 15 %
     slower than the others, which are alike within 2 %."""
     first, second = (system(rng, 5000, 6, noise, 0.02, slow * [0.85], disturbed) for _ in range(2))
     suspected = names(outliers.suspects(first))
