@@ -1,4 +1,4 @@
-"""How often a change point is found where there is one, and where there is none: by its size, noise and curve.
+"""Shares of sweeps in which a change point is found, with and without a true one, by its size, noise and curve.
 
     python benchmarks/change_points.py --series 2000 --seed 2009 [--quick]
 
@@ -24,16 +24,16 @@ CURVES = {
 }
 
 
-def found(means, noise: float, count: int, rng):
-    """The steps of so many sweeps with these true means."""
+def simulated(means, noise: float, count: int, rng):
+    """The steps of `count` simulated sweeps with these true means."""
     for _ in range(count):
         values = means[:, None] * (1 + noise * rng.standard_normal((len(means), 6)))
         yield steps(dict(zip(VALUES, values.tolist(), strict=True)), VALUES)
 
 
 def row(means, times: float, noise: float, count: int, rng) -> 'list[float]':
-    """Shares: found; at its place; its place and its size in their intervals. Then the places in the interval."""
-    every = list(found(means, noise, count, rng))
+    """Shares: step found; found at its place; true place, true size in the interval. Last: places in the interval."""
+    every = list(simulated(means, noise, count, rng))
     true = [next(step for step in curve.every if step.above == f'{AT}KiB') for curve in every]
     pairs = list(zip(every, true, strict=True))
     return [
@@ -59,7 +59,7 @@ def main() -> int:
             for noise in (0.05, 0.10):
                 means = curve(sizes) * np.where(sizes >= AT, times, 1.0)
                 *shares, places = row(means, times, noise, 10 if options.quick else options.series, rng)
-                # A curve without a step has no place to be found.
+                # A curve without a step has no true place and no true size.
                 cells = [f'{100 * share:.1f} %' for share in shares] + [f'{places:.1f}']
                 cells = cells if times > 1 else [cells[0], *['-'] * 4]
                 print(f'| {name} | {times:g} | {100 * noise:g} % | {" | ".join(cells)} |', flush=True)

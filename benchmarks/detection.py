@@ -1,16 +1,16 @@
-"""Which drops are flagged after how many nights, and how often there is none: by the trend and by what else is used.
+"""Nights until a drop is flagged, and notifications where there is none, by Seatrial's trend and by other tools.
 
-A site has 1,440 metrics in three families. Two months of nights are known; then one family drops, or nothing does.
+A site has 1,440 metrics in three families. Two months of nights are known; then one family drops, or none does.
 Seatrial's trend sees the means of the families, with its default budget. ReFrame compares each metric with a
-reference, its mean over the two months. Apache Otava, as it is by default, looks for change points of each metric; it
-has no column where it is not installed (`pip install apache-otava`). The last column is no tool: a CUSUM (Page 1954,
-Moustakides 1986) on the family that is told level, noise and size of the drop, with the threshold that makes exactly
-the budget of false notifications. What that does not find, statistics hardly let anybody find.
+reference, its mean over the two months. Apache Otava, with its defaults, looks for change points of each metric; it
+has no column where it is not installed (`pip install apache-otava`). The last column is no tool but a bound: a CUSUM
+(Page 1954, Moustakides 1986) on the family, which knows level, noise and size of the drop, with the threshold that
+makes exactly the budget of false notifications. Statistics hardly allow any tool to find a drop that it misses.
 
     python benchmarks/detection.py --series 400 --seed 2009 [--on DIRECTORY] [--quick]
 
---on: where a file is written and synced again and again, for noise of a real file system. --quick shows only that it
-works.
+--on: directory in which a file is written and synced repeatedly, for the noise of a real file system. --quick shows
+only that it works.
 """
 
 import argparse
@@ -43,10 +43,10 @@ DROPS = (0.03, 0.05, 0.10, 0.20)
 REPETITIONS, BLOCK = 6, 10
 
 Values = Sequence[float]
-"""Figures of a family or a metric over the nights until today, as logarithms."""
+"""Logarithms of the figures of a family or a metric, one for each night until today."""
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
-"""So many nights of variance 1."""
+"""Draws the values of so many nights, with variance 1."""
 
 
 class Nights(NamedTuple):
@@ -74,7 +74,7 @@ KINDS = (
 
 
 def recorded(folder: Path, count: int) -> np.ndarray:
-    """The mean bandwidth of repetitions that write and sync a file, so often, as logarithms."""
+    """Logarithms of `count` mean rates, each of REPETITIONS that write and sync a file."""
     file, data = folder / 'data', os.urandom(4 * MIB)
     alarms = []
     for _ in range(count):
@@ -90,7 +90,7 @@ def recorded(folder: Path, count: int) -> np.ndarray:
 
 
 def again(record: np.ndarray) -> Draw:
-    """Nights in the order of a record, in blocks of random length (Politis and Romano 1994)."""
+    """Draws nights from a record, in blocks of random length that keep its order (Politis and Romano 1994)."""
     values = (record - record.mean()) / record.std()
 
     def draw(rng: np.random.Generator, count: int) -> np.ndarray:
@@ -103,7 +103,7 @@ def again(record: np.ndarray) -> Draw:
 
 
 def history(rng: np.random.Generator, kind: Nights, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """A family without a change, and one of its metrics, in so many nights."""
+    """Values of a family without a change, and of one of its metrics, over `count` nights."""
     family = metric = np.sqrt(kind.shared) * kind.draw(rng, count)
     if kind.shared < 1:
         single = np.sqrt(1 - kind.shared) * rng.standard_normal((METRICS, count))
@@ -112,9 +112,9 @@ def history(rng: np.random.Generator, kind: Nights, count: int) -> tuple[np.ndar
 
 
 class Tool(NamedTuple):
-    """places: the nights that it names, of all until tonight; watched: how many such series a site has.
+    """places: returns the nights that the tool names, given the values until tonight; watched: its series at a site.
 
-    remembers: whether it names a change once, and not every night
+    remembers: True if it names a change once, False if every night again
     """
 
     words: str
@@ -123,9 +123,13 @@ class Tool(NamedTuple):
     watched: int
     remembers: bool = True
 
+    def sees(self, one: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+        """The series that the tool watches, out of those of a family and of its metric."""
+        return one[0] if self.of_family else one[1]
+
 
 def seatrial(values: Values) -> Sequence[int]:
-    """What is told: as in report/nights/trend.py and notification.py."""
+    """The nights of the changes that Seatrial notifies, as in report/nights/trend.py and notification.py."""
     alarms, level = [], BUDGET / FAMILIES
     places = [change.first for change in changes(values, level)]
     ends = [0, *places, len(values)]
@@ -163,13 +167,8 @@ TOOLS = (
 )
 
 
-def own(tool: Tool, one: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """What a tool watches, of a family and its metric."""
-    return one[0] if tool.of_family else one[1]
-
-
 def flagged_after(tool: Tool, values: Values) -> float:
-    """How many nights after the drop it is named first, as one of that time; infinite if it is not."""
+    """Nights after the drop until the tool first names a change of that time; infinite if it never does."""
     for nights in range(1, SINCE[-1] + 1):
         if any(place >= BEFORE - SUSPECTED for place in tool.places(values[: BEFORE + nights])):
             return nights
@@ -177,7 +176,7 @@ def flagged_after(tool: Tool, values: Values) -> float:
 
 
 def false_alarms(tool: Tool, values: Values) -> int:
-    """How many are named after the two months, by the rule that a change within two weeks of another is that one."""
+    """The number of changes named after the two months; one within two weeks of another counts as the same."""
     known: list[int] = []
     alarms = 0
     for nights in range(BEFORE, len(values) + 1):
@@ -192,7 +191,7 @@ def false_alarms(tool: Tool, values: Values) -> int:
 
 
 def cusum(values: np.ndarray, drop: float, threshold: float) -> Iterator[int]:
-    """The nights at which the evidence of a drop reaches the threshold; it begins anew then."""
+    """The nights at which the evidence of a drop reaches the threshold; it then starts again from 0."""
     evidence, middle = 0.0, np.log1p(-drop) / 2
     for night, value in enumerate(values):
         evidence = max(0.0, evidence + middle - value)
@@ -212,7 +211,7 @@ def threshold_for(values: np.ndarray, drop: float) -> float:
 
 
 def shares(nights: Sequence[float]) -> str:
-    """Flagged within so many nights, in per cent."""
+    """The percentages of drops that are flagged within each number of nights in SINCE."""
     placed = np.array(nights)
     return ', '.join(f'{100 * np.mean(placed <= since):.0f}' for since in SINCE)
 
@@ -223,14 +222,14 @@ def rows(kind: Nights, tools: Sequence[Tool], count: int, seed: int) -> Iterator
     looks = len(years) * (YEAR - BEFORE)
     cells = []
     for tool in tools:
-        alarms = sum(false_alarms(tool, own(tool, one).tolist()) for one in years)
+        alarms = sum(false_alarms(tool, tool.sees(one).tolist()) for one in years)
         cells.append(f'{float(f"{alarms / looks / BUDGET * tool.watched:.2g}"):,g} a month')
     yield f'| {kind.words} | none | {" | ".join(cells)} | 1 a month |'
     quiet = np.concatenate([family for family, _ in years])
     series = [history(rng, kind, BEFORE + SINCE[-1]) for _ in range(count)]
     for drop in DROPS:
         after = np.where(np.arange(BEFORE + SINCE[-1]) < BEFORE, 0.0, np.log1p(-drop))
-        cells = [shares([flagged_after(tool, (after + own(tool, one)).tolist()) for one in series]) for tool in tools]
+        cells = [shares([flagged_after(tool, (after + tool.sees(one)).tolist()) for one in series]) for tool in tools]
         threshold = threshold_for(quiet, drop)
         best = [next(cusum((after + family)[BEFORE:], drop, threshold), np.inf) + 1 for family, _ in series]
         yield f'| {kind.words} | {100 * drop:.0f} % | {" | ".join([*cells, shares(best)])} |'
