@@ -1,6 +1,6 @@
-"""What the benchmarks share: a site with a stand-in for fio, plain ReFrame beside it, and a clean end.
+"""Shared parts of the benchmarks: a site with a stand-in for fio, plain ReFrame beside it, and a clean end.
 
-All that they know of Seatrial's own types stands here, in TRIAL, CHECK, commands_of and reading.
+Only TRIAL, CHECK, commands_of and reading, all of them here, depend on Seatrial's own types.
 """
 
 import ctypes
@@ -35,7 +35,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 class Scale(NamedTuple):
-    """How much a sweep measures: its points, repetitions of each, and the seconds that a command sleeps."""
+    """The size of a sweep: its points, the repetitions of each, and the seconds that a command sleeps."""
 
     points: int
     repetitions: int
@@ -51,16 +51,16 @@ sleep {seconds}
 cp {data} data.00000000 && sync data.00000000
 awk -F= -f {echo} "$4" {report} > "${{3#--output=}}"
 """
-# Seatrial reads in the report which options fio has had: those of the job file take the places of @global and @job.
+# Seatrial reads the options of fio in its report, where those of the job file therefore replace @global and @job.
 ECHO = """
 NR == FNR && $1 == "bs" { transfers = SIZE / $2 }
 NR == FNR && /^\\[/ { part = $0 == "[global]" ? "@global" : "@job"; comma = ""; next }
-NR == FNR { own[part] = own[part] comma "\\"" $1 "\\": \\"" $2 "\\""; comma = ", "; next }
-{ for (part in own) sub("\\"" part "\\"", "{" own[part] "}")
+NR == FNR { options[part] = options[part] comma "\\"" $1 "\\": \\"" $2 "\\""; comma = ", "; next }
+{ for (part in options) sub("\\"" part "\\"", "{" options[part] "}")
   sub("\\"@transfers\\"", transfers); sub("\\"@iops\\"", sprintf("%.6f", transfers / SECONDS)); print }
 """
-# The command on the node. Rule T19 would call the stand-in's launches too short; the peak memory is read last. What
-# the proof of contents takes is no overhead of launches: benchmarks/proof.py measures it.
+# The command on the node, without the limit of rule T19, which the stand-in's launches are too short for, and without
+# the proof of contents, which is no overhead of launches (see benchmarks/proof.py). The peak memory is read last.
 RUNNER = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -101,7 +101,7 @@ partitions:
 trials:
   - {{checks: {checks}, partitions: ['local:default'], file_systems: [target], nodes: [1], {sizes}}}
 """
-# The profile is smoke's, with its fixed number of repetitions, but with all points of the sweep.
+# The profile smoke, here with all points of the sweep and this number of repetitions.
 CHECKS = """
 from dataclasses import replace
 
@@ -124,8 +124,8 @@ class TransferSizes{number}(Check):
 
 
 def run(main: Callable[[], int]) -> NoReturn:
-    """Exit as main does. Interrupted, it unwinds, ends whatever it has started, and exits with 128 + the signal."""
-    # Orphans become children of this process, however they left their session: so they can be found.
+    """Exit with main's exit code. On an interrupt: unwind, end all processes started, exit with 128 + the signal."""
+    # Orphans become children of this process, whatever their session is, so that they can be found.
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), 'prctl')
     for number in INTERRUPTS:
@@ -137,7 +137,7 @@ def run(main: Callable[[], int]) -> NoReturn:
 
 
 def _unwind(number: int, frame: object) -> None:
-    for signal_number in INTERRUPTS:  # a second one must not break off the clean-up
+    for signal_number in INTERRUPTS:  # a second signal must not break off the clean-up
         signal.signal(signal_number, signal.SIG_IGN)
     sys.exit(128 + number)
 
@@ -148,7 +148,7 @@ def _end_descendants() -> None:
         try:
             tasks = [task.read_text() for task in Path('/proc/self/task').glob('*/children')]
         except (FileNotFoundError, ProcessLookupError):
-            continue  # a thread has ended: its children are another one's now
+            continue  # a thread has ended, and its children now belong to another one
         children = [int(pid) for task in tasks for pid in task.split()]
         if not children:
             return
@@ -160,7 +160,7 @@ def _end_descendants() -> None:
 
 @contextmanager
 def scratch(on: 'Path | None' = None) -> Iterator[Path]:
-    """A folder of its own below `on` (or the usual place); nothing works in it any more when it is removed."""
+    """A new folder below `on` (or the usual place); all processes started are ended before it is removed."""
     with tempfile.TemporaryDirectory(prefix='seatrial-bench-', dir=on) as name:
         try:
             yield Path(name)
@@ -177,11 +177,11 @@ class System(NamedTuple):
 
 
 def make_site(folder: Path, system: System, scale: Scale, checks: int = 1) -> 'tuple[Path, Path]':
-    """A site in the folder, whose engine is the stand-in, and so many checks for it; returns both folders."""
+    """Make a site in the folder, whose engine is the stand-in, and checks for it; returns the folders of both."""
     site, family = folder / 'site', folder / 'checks' / 'family'
     for made in (site, family, folder / 'target'):
         made.mkdir(parents=True)
-    # What ReFrame keeps lies in the folder too, and goes with it.
+    # ReFrame's files lie in this folder too, and are removed with it.
     settings = system.settings.read_text().replace('/../../.seatrial/', '/.seatrial/')
     (site / 'settings.py').write_text(settings)
     trial = TRIAL.format(
@@ -201,7 +201,7 @@ def make_site(folder: Path, system: System, scale: Scale, checks: int = 1) -> 't
 
 
 def _fio(folder: Path, command_s: float) -> str:
-    """A program that passes for fio: it sleeps, writes and syncs a file, and reports these figures."""
+    """Write a stand-in for fio, which sleeps, writes and syncs a file, and reports; returns its path."""
     _, _, printed = TRANSCRIPT.read_text().partition('=== json\n')
     report, _ = json.JSONDecoder().raw_decode(printed)
     job = report['jobs'][0]
@@ -220,7 +220,7 @@ def _fio(folder: Path, command_s: float) -> str:
 
 
 def python(folder: Path) -> str:
-    """A python3 that runs the zipapp as RUNNER does, and leaves its peak memory (KiB) in PLAN.memory."""
+    """Write a python3 that runs the zipapp by RUNNER, with its peak memory (KiB) in PLAN.memory; returns its path."""
     program = folder / 'python'
     started = f'exec {sys.executable} -I -c {shlex.quote(RUNNER)} "$@"'
     program.write_text(f'#!/bin/sh\n[ "$1" != -I ] || shift\n{started}\n')
@@ -231,9 +231,9 @@ def python(folder: Path) -> str:
 def real_session(
     folder: Path, checks: 'list[str]', engines: 'list[str]', profile: str, sizes: str
 ) -> 'dict[str, Any]':
-    """What results.json says of a session of Seatrial's own checks with real engines, on the disk of the folder.
+    """The content of results.json of a session of Seatrial's own checks with real engines, on the folder's disk.
 
-    engines: installed, in the order of preference. sizes: more keys of its trial, as YAML
+    engines: installed, in the order of preference. sizes: further keys of the trial, as YAML
     """
     (folder / 'target').mkdir(parents=True)
     settings = (SITES / 'local' / 'settings.py').read_text()
@@ -258,12 +258,12 @@ def real_session(
 
 
 def cases_in(folder: Path) -> 'list[Path]':
-    """The records of all cases of the only session, in their order."""
+    """The folders with the records of all cases of the only session, sorted."""
     return sorted((folder / 'state').glob('sessions/*/cases/*'))
 
 
 def commands_of(records: Path) -> 'list[tuple[str, list[str]]]':
-    """The point and the shell lines of every launch that a job has recorded, in its order."""
+    """The point and the shell lines of every launch, in the order in which the job has recorded them."""
     recorded = records_in(str(records))
     assert recorded.end is not None and recorded.end.reason == 'finished', recorded.end
     assert all(sample.valid for sample in recorded.samples), 'a launch of the stand-in is not valid'
@@ -271,9 +271,9 @@ def commands_of(records: Path) -> 'list[tuple[str, list[str]]]':
 
 
 class Reading(NamedTuple):
-    """What it takes to read the records of many launches, in seconds of a processor.
+    """CPU seconds to read the records of many launches.
 
-    json_s: of what Python's json takes for the same lines; launch_bytes: of a line, their mean
+    json_s: CPU seconds of Python's json for the same lines; launch_bytes: mean length of a line
     """
 
     samples: int
@@ -283,7 +283,7 @@ class Reading(NamedTuple):
 
 
 def reading(records: Path, samples: int) -> Reading:
-    """CPU seconds to read a record of so many launches; those of the job's record are repeated."""
+    """Measure how a record of so many launches is read; it repeats the launches of the job's record."""
     written = (records / SAMPLES).read_text().splitlines()
     sample_lines = [line for line in written if json.loads(line)['record'] == 'sample']
     lines = list(itertools.islice(itertools.cycle(sample_lines), samples))
@@ -299,7 +299,7 @@ def reading(records: Path, samples: int) -> Reading:
 
 
 def by_point(commands: 'list[tuple[str, list[str]]]', last: 'int | None' = None) -> 'dict[str, list[str]]':
-    """The shell lines of each point; only those of so many last launches of it."""
+    """The shell lines of each point: of all its launches, or only of the `last` ones."""
     by_label: dict[str, list[list[str]]] = {}
     for label, lines in commands:
         by_label.setdefault(label, []).append(lines)
@@ -322,7 +322,7 @@ def timed(argv: 'list[str]', folder: Path, environment: 'dict[str, str] | None' 
 
 
 class Cost(NamedTuple):
-    """What one run of a command takes: wall and CPU time, and resident memory."""
+    """The cost of one run of a command: wall and CPU time, and peak resident memory."""
 
     wall_s: float
     cpu_s: float
@@ -335,7 +335,7 @@ class Cost(NamedTuple):
 
 
 def costs(*words: str, program: str = SEATRIAL) -> Cost:
-    # Through a process of its own: getrusage(2) adds up all children that a process has had.
+    # In a process of its own, because getrusage(2) adds up all children that a process has had.
     script = (
         'import resource, subprocess, sys, time\n'
         'began = time.monotonic()\n'
@@ -344,7 +344,7 @@ def costs(*words: str, program: str = SEATRIAL) -> Cost:
         'print(wall_s, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)'
     )
     argv = [sys.executable, '-c', script, program, *words]
-    # An installed command finds its modules compiled.
+    # With compiled modules, as an installed command has them.
     compiled = {name: value for name, value in os.environ.items() if name != 'PYTHONDONTWRITEBYTECODE'}
     done = subprocess.run(argv, check=True, capture_output=True, text=True, env=compiled)
     return Cost(*map(float, done.stdout.split()))
@@ -387,7 +387,7 @@ def a_case_a_point(
 ) -> float:
     """Wall seconds of plain ReFrame with a case for every point (case_a_point.py), which runs its lines.
 
-    checks: how often the whole is repeated
+    checks: number of copies of each case
     """
     commands = {label: {'lines': line, 'reports': _reports_of(line)} for label, line in lines.items()}
     file = folder.with_suffix('.json')
@@ -403,7 +403,7 @@ def _reports_of(lines: 'list[str]') -> 'list[str]':
 
 
 def machine(*more: str) -> str:
-    """When and where a table was measured, with the programs that matter."""
+    """Date, machine and versions of the programs by which a table was measured, in one line."""
     words = (
         time.strftime('%Y-%m-%d'),
         f'{os.cpu_count()} cores',
