@@ -1,7 +1,7 @@
-"""How often `seatrial compare` is right: changes that are none, drops found, coverage.
+"""Errors of `seatrial compare`: differences named where there is none, drops found, coverage of the intervals.
 
 Sessions are simulated: three families of eight metrics, six repetitions of each with 2 % noise, and a noise between
-sessions that is each metric's own, or shared by its family. The judge is the real one.
+sessions that is independent for each metric, or shared by its family. The real judge compares them.
 
     python benchmarks/compare.py --pairs 1000 --seed 2009 [--quick]
 
@@ -24,7 +24,7 @@ DROP = 0.05
 BETWEEN = 0.03
 DRIFT = 0.2
 OVER_ALL = 0.3
-"""How much lower the last session is than the first one, of sides that are measured one after the other."""
+"""Drift: the share by which the last session is below the first, if the sides are measured one after the other."""
 SIDES = ((1, 1), (2, 2), (3, 3), (5, 5), (8, 8), (14, 14), (10, 1))
 
 Draw = Callable[[], float]
@@ -35,7 +35,7 @@ def normal() -> float:
 
 
 def heavy() -> float:
-    """Student's t with 3 degrees of freedom, of variance 1."""
+    """Student's t with 3 degrees of freedom, scaled to variance 1."""
     chi = sum(random.gauss(0, 1) ** 2 for _ in range(3))
     return random.gauss(0, 1) / math.sqrt(chi / 3) / math.sqrt(3)
 
@@ -58,7 +58,7 @@ NOISES = (
 
 
 class Rates(NamedTuple):
-    """Shares of pairs that named a difference, whose intervals had 1 in them, whose drop was named."""
+    """Shares: equal pairs with a difference named; intervals with 1, of families, metrics; drops named, of both."""
 
     named: float
     families: float
@@ -68,7 +68,7 @@ class Rates(NamedTuple):
 
 
 def sessions(shifts: Mapping[str, float], noise: Noise) -> list[dict[str, list[float]]]:
-    """The samples of each metric of a family by session, each after a change by its logarithm."""
+    """The samples of each metric of a family by session. shifts: logarithm of the change of each session's level"""
     shared = [math.sqrt(noise.shared) * noise.draw() for _ in shifts]
     series_made = []
     for _ in range(METRICS):
@@ -86,7 +86,7 @@ def sessions(shifts: Mapping[str, float], noise: Noise) -> list[dict[str, list[f
 
 
 def pair(sides: tuple[int, int], noise: Noise, drop: float, drift: float = 0.0) -> list[Series]:
-    """Two sides, of which the second has so much less in its first family. drift: of all, to the last session."""
+    """Two sides. drop: of the first family in the second side; drift: of all metrics, from first to last session"""
     names = [f'{number:02}' for number in range(sum(sides))]
     series = []
     for family in FAMILIES:
@@ -119,7 +119,7 @@ def rates(sides: tuple[int, int], noise: Noise, pairs: int) -> Rates:
 
 
 def print_drifts(pairs: int) -> None:
-    """A difference named as it was and as it is, where drifts are looked for, of sides one after the other."""
+    """Print how often a difference is named, with and without a search for drifts, if one side follows the other."""
     cases = ((0.0, OVER_ALL), (0.0, 0.0), (0.05, 0.0), (0.10, 0.0), (0.20, 0.0))
     words = [
         f'drift of {100 * OVER_ALL:.0f} %, named',
@@ -150,7 +150,7 @@ def print_drifts(pairs: int) -> None:
 
 
 def rounds(count: int, drop: float) -> list[Series]:
-    """Two sides measured in turn: a round strikes both sides of all metrics by DRIFT, a session each metric."""
+    """Two sides measured in turn: noise DRIFT of a round, common to all, and BETWEEN of each metric in a session."""
     shared = [random.gauss(0, DRIFT) for _ in range(count)]
     series_made = []
     for family in FAMILIES:
@@ -169,7 +169,7 @@ def rounds(count: int, drop: float) -> list[Series]:
 
 
 def in_turn(pairs: int) -> None:
-    """The same of sides that were measured in turn, paired and as if they were not."""
+    """Print the same shares of sides that were measured in turn, compared as pairs and not as pairs."""
     print('| rounds | judged | equal: a difference named | coverage, families | 5 % drop of a family: family worse |')
     print('|---|---|---|---|---|')
     for count in (3, 6, 12):

@@ -1,11 +1,11 @@
-"""How often the interval that verdicts use covers the truth, and how often a relation is judged wrongly.
+"""Coverage of the interval that verdicts use, and the share of relations that are judged wrongly.
 
     python benchmarks/coverage.py --series 100000 --sweeps 2000 --seed 2009 [--quick]
 
-prints the first tables of statistics.md under "Measured". The series are stopped by an array version of the
-stopping rule; on a random part of every row it is compared with the real seatrial.rules.stopping.state, asked after
-each repetition, and with the real verdict_interval, and any difference ends the run. The relations are the real ones
-throughout. --quick shows only that it works.
+prints the first tables of statistics.md under "Measured". An array version of the stopping rule stops the series; on
+a random part of every row it is compared with the real seatrial.rules.stopping.state, called after each repetition,
+and with the real verdict_interval, and any difference ends the run. The real rules judge all relations.
+--quick shows only that it works.
 """
 
 import argparse
@@ -63,7 +63,7 @@ SERIES = {
 
 
 class Ends(NamedTuple):
-    """Where each series stopped: arrays of one element a series."""
+    """The end of each series: arrays with one element for each."""
 
     mean: np.ndarray
     standard_error: np.ndarray
@@ -74,8 +74,8 @@ class Ends(NamedTuple):
 class Coverage(NamedTuple):
     """Shares of the series, and the mean number of samples.
 
-    covered: by the verdict's interval; of_converged: of those that converged, nan where none did;
-    by_students: by Student's own interval, with n - 1 degrees of freedom
+    covered: with the truth in the verdict's interval; of_converged: of the converged ones, nan if there is none;
+    by_students: with the truth in Student's interval, of n - 1 degrees of freedom
     """
 
     covered: float
@@ -86,9 +86,9 @@ class Coverage(NamedTuple):
 
 
 def stopped(values: np.ndarray, rule: StoppingRule, between: 'np.ndarray | float' = 0.0) -> Ends:
-    """The stopping rule on many series at once: values has a row a series, of maximum + extra samples.
+    """The stopping rule on many series at once: `values` has a row for each, of maximum + extra samples.
 
-    between: what nights differ by, of each series or of all
+    between: noise between nights, of each series or of all
     """
     n = np.arange(1, values.shape[1] + 1)
     away = values - values[:, :1]
@@ -109,12 +109,12 @@ def stopped(values: np.ndarray, rule: StoppingRule, between: 'np.ndarray | float
 
 
 def half_width(ends: Ends, rule: StoppingRule) -> np.ndarray:
-    """Coverage of the interval that verdicts use, for the logarithm of the mean."""
+    """Half the width of the interval that verdicts use, for the logarithm of the mean."""
     return _quantiles(rule, ends.n - 2) * ends.standard_error / ends.mean
 
 
 def check_against_the_rule(values: np.ndarray, rule: StoppingRule, ends: Ends, rows: np.ndarray) -> None:
-    """Raises AssertionError where these rows do not end as the real rule, asked after every repetition, ends them."""
+    """Raises AssertionError if the real rule, called after every repetition, ends one of these rows otherwise."""
     half_widths = half_width(ends, rule)
     for row in rows:
         series = [float(value) for value in values[row]]
@@ -129,7 +129,7 @@ def check_against_the_rule(values: np.ndarray, rule: StoppingRule, ends: Ends, r
 
 
 def coverage(series, noise: float, rule: StoppingRule, count: int, rng, checked: int = CHECKED) -> Coverage:
-    """How often the verdict's interval over all samples of a stopped point covers the true mean, which is 1."""
+    """Shares of stopped points whose verdict's interval, over all samples, contains the true mean, which is 1."""
     values = series(rng, (count, rule.maximum + rule.extra), noise)
     ends = stopped(values, rule)
     check_against_the_rule(values, rule, ends, rng.choice(count, min(checked, count), replace=False))
@@ -140,7 +140,7 @@ def coverage(series, noise: float, rule: StoppingRule, count: int, rng, checked:
 
 
 def sweeps(means, noise: float, rule: 'StoppingRule | None', count: int, rng):
-    """`count` sweeps of normal points with these true means, samples by label; without a rule, the fewest samples."""
+    """`count` sweeps of normal points with these true means: samples by label, MIN_SAMPLES of each without a rule."""
     length = MIN_SAMPLES if rule is None else rule.maximum + rule.extra
     values = normal(rng, (count * len(means), length), noise) * np.tile(means, count)[:, None]
     n = np.full(len(values), length)
@@ -156,13 +156,13 @@ def sweeps(means, noise: float, rule: 'StoppingRule | None', count: int, rng):
 
 
 def shares(relations) -> 'dict[str, float]':
-    """Which share of the relations holds, fails, is undecided."""
+    """The shares of the relations that hold, that fail and that are undecided."""
     verdicts = [relation.verdict for relation in relations]
     return {word: verdicts.count(word) / len(verdicts) for word in (HOLDS, FAILS, UNDECIDED)}
 
 
 def games_howell_differs(points) -> bool:
-    """Whether Games and Howell's procedure finds any two points different at 95 %: the road not taken."""
+    """True if Games and Howell's procedure, which Seatrial does not use, finds two points different at 95 %."""
     means = np.array([np.mean(values) for values in points.values()])
     n = np.array([len(values) for values in points.values()])
     variances = np.array([np.var(values, ddof=1) for values in points.values()]) / n
@@ -246,7 +246,7 @@ def _means(points):
 
 
 def _quantiles(rule: StoppingRule, df: np.ndarray) -> np.ndarray:
-    """Quantiles of t for these degrees of freedom; infinite for less than one."""
+    """Quantiles of t for these degrees of freedom; infinite below one degree."""
     known = [np.inf] + [t_quantile(rule.confidence, n) for n in range(1, int(df.max()) + 1)]
     return np.array(known)[np.maximum(df, 0)]
 

@@ -1,11 +1,11 @@
-"""What a node sweep costs, whom it names wrongly, and which slow nodes it finds.
+"""The cost of a node sweep, the healthy nodes that it names, and the share of slow nodes that it finds.
 
     python benchmarks/isolation.py --nights 200 --seed 2026 --nodes 4 64 [--quick]
 
-prints the two tables of isolation.md; with --targets, whom a sweep over OSTs or bricks names. A night is a whole
-sweep: writes and reads, all nodes together and in groups, and the second measurement of what is suspected then, with
-the groups that the runner would make; each target is measured by itself. The rules are the real ones
-(seatrial.rules.outliers, seatrial.job.sequence.confirm); only the figures are drawn.
+prints the two tables of isolation.md; with --targets, the figures of a sweep over OSTs or bricks. A night is a whole
+sweep: writes and reads, all nodes together and in groups, and a second measurement of the suspects in the groups that
+the runner would make; targets are measured one at a time. The rules are the real ones (seatrial.rules.outliers,
+seatrial.job.sequence.confirm); only the figures are drawn at random.
 --quick shows only that it works.
 """
 
@@ -29,12 +29,12 @@ REPETITIONS = RULE.minimum + RULE.extra
 PHASES = ('write', 'read')
 SIZES = (4, 16, 31, 32, 64, 512, 5000)
 SLOW = (0.85, 0.80, 0.70)
-GROUP = 0.80  # how fast the slow half is
+GROUP = 0.80  # speed of the slow half, as a share
 TARGET_S, BESIDE_S = 5.0, 4.0  # seconds of a nightly launch: its timed region, and all else
 
 
 class Scatter(NamedTuple):
-    """Standard deviations, as shares: between nodes that are all well, and between launches of one node.
+    """Standard deviations, as shares: between healthy nodes, and between launches of one node.
 
     tail: share of the launches of a node that are disturbed, and run at 70 % of their speed
     """
@@ -55,7 +55,7 @@ SCATTERS = (
 
 
 class Night(NamedTuple):
-    """Who is suspected and who is named. undecided: whether all the same it is not known if all are well."""
+    """The suspected and the named nodes. undecided: True if it stays unknown whether the others are healthy"""
 
     suspected: set[str]
     named: set[str]
@@ -63,9 +63,9 @@ class Night(NamedTuple):
 
 
 class Nights(NamedTuple):
-    """Figures of simulated nights: suspects and false names a healthy night, the share of nights that decide nothing.
+    """Figures of simulated nights: suspects and false names per healthy night, and the share of undecided ones.
 
-    slow_named: the share of slow nodes that are named, by how fast they are
+    slow_named: the share of slow nodes that are named, for each speed in SLOW
     halves: the share of nights that are no PASS where half of the nodes are slow
     """
 
@@ -86,9 +86,9 @@ def drawn(rng: np.random.Generator, speeds: np.ndarray, scatter: Scatter) -> np.
 def night(
     rng: np.random.Generator, nodes: int, scatter: Scatter, slow: float = 1.0, ill: int = 1, targets: bool = False
 ) -> Night:
-    """A night; with `slow` below 1 the first `ill` nodes are that much slower.
+    """A night, in which the first `ill` nodes have only the share `slow` of their speed.
 
-    targets: each is measured by itself alone, and again beside CONTROLS others at least
+    targets: each is measured alone, and a suspect again together with at least CONTROLS others
     """
     names = [f'n{number}' for number in range(nodes)]
     speeds = 1 + scatter.nodes * rng.standard_normal(nodes)
@@ -131,7 +131,7 @@ def night(
 
 
 def nights(seed: int, count: int, nodes: int, scatter: Scatter, targets: bool = False) -> Nights:
-    """Healthy nights, as many with a slow node of each kind, and with a slow half."""
+    """Figures of `count` healthy nights, as many with one slow node of each speed, and as many with a slow half."""
     rng = np.random.default_rng([seed, nodes, SCATTERS.index(scatter)])
     healthy = [night(rng, nodes, scatter, targets=targets) for _ in range(count)]
     shares = tuple(
@@ -149,7 +149,7 @@ def nights(seed: int, count: int, nodes: int, scatter: Scatter, targets: bool = 
 
 
 class Cost(NamedTuple):
-    """What one sweep takes in one allocation: launches, hours and node hours, the second measurement included."""
+    """The cost of one sweep in one allocation: launches, hours and node hours, with the second measurement."""
 
     groups: int
     size: int

@@ -1,21 +1,21 @@
-"""How often a night has to repeat its launches, and what three years of nights cost.
+"""Repetitions that a night needs, and the cost of the commands that read three years of nights.
 
     python benchmarks/nights.py --years 100 --series 400 --seed 2009 --sessions 1100 [--cases 120] [--quick]
     python benchmarks/nights.py --years 0 --sessions 7
 
-First nights are simulated, of one case with eight metrics of one family. Half of the noise between nights strikes all
-of them. They are stopped as they were before nights had a rule of their own, and as they are now: what a night costs,
-which drops the trend finds within three nights, and how often it calls somebody for nothing. An array version of the
-rule stops them; a random part is compared with the real one (coverage.py).
+First, nights of one case with eight metrics of one family are simulated. Half of the noise between nights is common
+to all metrics. They are stopped by the rule from before nights had their own, and by their own. The table shows the
+cost of a night, the drops that the trend finds within three nights, and the false notifications. An array version of
+the rule stops the nights; a random part is compared with the real one (coverage.py).
 
-The same nights are then judged for a year by a baseline of the ten before them, as `seatrial baseline` makes it: what
-a case comes to while all is well, and once a drop of 30 % is there.
+Then a year of such nights is judged by a baseline of ten nights before it, as `seatrial baseline` makes it. The table
+shows the verdicts of a case without a change, and after a drop of 30 %.
 
-Then the commands that list and compare nights, and find when they changed, behind those that read none of them. Each
-night has 120 cases (or so many) of 12 points with 6 samples: 1,440 metrics. Wall and CPU seconds and the largest
-resident memory of each command as a process of its own, of the one of three with the least CPU; and the ratio of its
-CPU to that of a Python that does nothing, and of `reframe -l` with the same checks. --sessions 0, --years 0: without
-this or that part. --quick shows only that it works.
+Last, the commands that list and compare nights, and find when they changed, are timed, after commands that read no
+night. Each night has 120 cases (--cases) of 12 points with 6 samples: 1,440 metrics. Each command runs three times,
+as a process of its own. The table shows wall and CPU seconds and peak resident memory of the run with the least CPU,
+and the ratio of its CPU to that of a Python that does nothing, and of `reframe -l` with the same checks. --years 0
+leaves out the simulated nights, --sessions 0 the commands. --quick shows only that it works.
 """
 
 import argparse
@@ -44,13 +44,13 @@ from seatrial.site.profile import NIGHTLY
 ONE = REPOSITORY / 'tests' / 'history'
 FIRST = datetime(2023, 11, 1, 2, tzinfo=timezone.utc)
 DROP = 0.85
-"""All figures are multiplied by this from two thirds of the nights on."""
+"""All figures of the last third of the nights are multiplied by this."""
 
 WITHIN, BETWEEN = (0.05, 0.15, 0.40), (0.03, 0.10, 0.20)
 DROPS, FOUND_WITHIN = (0.15, 0.30), 3
 METRICS = 8
 BASELINE_OF, CASES = 10, 4
-"""Sessions, as references.md advises; and cases of a session whose metrics have their bounds together."""
+"""Sessions of a baseline, as references.md advises; cases of a session, whose metrics are bounded jointly."""
 EARLIER = StoppingRule(0.10)
 RULES = {
     '4 to 20, and 2': EARLIER,
@@ -59,7 +59,7 @@ RULES = {
 
 
 def family(rng, count: int, nights: int, noise: tuple[float, float], rule: StoppingRule, drop: float = 0.0):
-    """So many series of nights: how good the family was as logarithms, and the repetitions of a metric in a night.
+    """Logarithms of the family's mean, by series and night, and mean number of repetitions of a metric in a night.
 
     noise: of a repetition, and between nights; drop: of all metrics, from the night BEFORE on
     """
@@ -81,7 +81,7 @@ def family(rng, count: int, nights: int, noise: tuple[float, float], rule: Stopp
 
 
 def print_repetitions(years: int, series: int, seed: int) -> None:
-    """What a rule costs and finds. A launch lasts as long as the profile aims at; the time budget is left out."""
+    """Print cost and findings of each rule. A launch lasts as long as the profile's target; no budget ends it."""
     print('| noise in a night | between nights | repetitions end | repetitions | minutes ', end='')
     print(f'| {" | ".join(f"drop of {100 * drop:.0f} % found" for drop in DROPS)} | false calls a year |')
     print('|---' * (6 + len(DROPS)) + '|', flush=True)
@@ -102,7 +102,7 @@ def print_repetitions(years: int, series: int, seed: int) -> None:
 
 
 def verdicts(case, references) -> tuple[str, list[str]]:
-    """Verdicts of a night's case by the samples of each metric: the worst, and that of each metric."""
+    """The worst verdict of a night's case, and the verdict of each metric, by the samples of each metric."""
     nights_made = []
     for samples, reference in zip(case, references, strict=True):
         judged = judge_reference(reference, samples, '') if reference else None
@@ -125,8 +125,8 @@ def baseline(nights) -> list[Reference | None]:
 
 
 def judged_year(rng, noise: tuple[float, float], rule: StoppingRule) -> tuple[Counter, Counter, int, float, float]:
-    """Verdicts of cases and of metrics in a quiet year behind the baseline; how many metrics have a reference; after
-    which night with a drop a case fails, and after which the trend names it."""
+    """Verdicts of cases and of metrics in a year without a change after the baseline; number of metrics with a
+    reference; nights with a drop until a case fails, and until the trend names it."""
     within, between = noise
 
     def night(level: float, own_rule: StoppingRule, known: float):
@@ -160,7 +160,7 @@ def judged_year(rng, noise: tuple[float, float], rule: StoppingRule) -> tuple[Co
 
 
 def print_verdicts(years: int, seed: int) -> None:
-    """What nights with a baseline come to."""
+    """Print the verdicts of nights with a baseline."""
     print('\n| noise in a night | between nights | metrics with a reference ', end='')
     print('| cases PASS or MEASURED | INCONCLUSIVE | FAIL | metrics INCONCLUSIVE | ', end='')
     print(f'drop of 30 %: FAIL in the first night | FAIL or notified within {FOUND_WITHIN} |')
@@ -181,7 +181,7 @@ def print_verdicts(years: int, seed: int) -> None:
 
 
 def a_night(cases: int) -> pl.DataFrame:
-    """Rows of one, of which each metric is 1 GB/s."""
+    """The rows of one night, in which each metric is 1 GB/s."""
     row = read(ONE).rows.filter((pl.col('operation') == 'write') & (pl.col('axis') == 'tasks')).head(1)
     numbers = [
         pl.DataFrame({'check': [f'Check{number:03}' for number in range(cases)]}),
@@ -197,7 +197,7 @@ def a_night(cases: int) -> pl.DataFrame:
 
 
 def make_nights(site: Path, number: int, cases: int) -> None:
-    """Leave so many, whose repetitions vary by 3 %."""
+    """Write the history of `number` nights, whose repetitions vary by 3 %."""
     rows, rng = a_night(cases), np.random.default_rng(2009)
     ends = np.arange(rows.height) * 1_900_000
     for n in range(number):
@@ -215,7 +215,7 @@ def make_nights(site: Path, number: int, cases: int) -> None:
 
 
 def commands(number: int) -> list[tuple[str, ...]]:
-    """Commands over so many nights, which compare the last night, a month and a tenth of all with what was before."""
+    """Commands over `number` nights; compare has the last night, a month and a tenth of all beside earlier ones."""
 
     def days(start: int, end: int) -> str:
         return '..'.join(f'{FIRST + timedelta(days=number + day):%Y-%m-%d}' for day in (start, end - 1))

@@ -1,6 +1,6 @@
-"""What a few repetitions do not show: rare slow launches, and noisy baselines (statistics.md and references.md).
+"""Effects that a few repetitions miss: rare slow launches, and noisy baselines (statistics.md and references.md).
 
-Series are stopped by the runner's own rule and judged by the judge's own references, so both are those of a session.
+As in a session, the runner's own rule stops the series, and the judge's own references judge them.
 
     python benchmarks/rare.py --series 4000 --seed 2009 [--quick]
 
@@ -28,7 +28,7 @@ METRICS = 40
 
 
 def series(draw: Draw, rule: StoppingRule) -> tuple[list[float], str]:
-    """The samples of one point until the rule ends it, and why it did."""
+    """The samples of one point until the rule ends it, and the reason of the rule."""
     values: list[float] = []
     while True:
         values.append(draw())
@@ -38,23 +38,23 @@ def series(draw: Draw, rule: StoppingRule) -> tuple[list[float], str]:
 
 
 def judged(values: list[float], value: float, low: float) -> str:
-    """What the interval says of a reference."""
+    """The judge's result for the interval of these values and a reference: INSIDE, OUTSIDE or neither."""
     reference = Reference('metric', value, low, None, 'B/s', 'contract', '2026-11-22')
     return judge_reference(reference, values, '').interval
 
 
 def noisy(noise: float) -> Draw:
-    """Around 100, with so much noise in per cent."""
+    """Draws around 100 with this noise in per cent."""
     return lambda: random.gauss(100, noise)
 
 
 def slow_sometimes(share: float, times: float) -> Draw:
-    """2 % noise around 100; a share of the launches is so many times slower."""
+    """Draws around 100 with 2 % noise, of which the share `share` is `times` times slower."""
     return lambda: random.gauss(100, 2) / (times if random.random() < share else 1)
 
 
 def rare(count: int) -> None:
-    """How often a system passes that is below its contract, because slow launches are rare."""
+    """Print how often a system below its contract passes because slow launches are rare."""
     print('| slow launches | minimum | repetitions | none is slow | PASS, mean 2 % below | 5 % below |')
     print('|---|---|---|---|---|---|')
     for share, times in ((0.05, 10), (0.10, 10), (0.20, 10), (0.05, 3), (0.10, 3), (0.20, 3)):
@@ -73,7 +73,7 @@ def rare(count: int) -> None:
 
 
 def undone(count: int) -> None:
-    """How often the repetitions after the stop take back the precision that a point has converged to."""
+    """Print how often the repetitions after the stop undo the precision that a point has converged to."""
     print('| series | beyond the precision asked for |')
     print('|---|---|')
     draws = {f'{noise} % noise': noisy(noise) for noise in (5, 8, 10, 15)}
@@ -86,7 +86,7 @@ def undone(count: int) -> None:
 
 
 def baselines(count: int) -> None:
-    """How often a metric that has not changed misses a baseline of -10 % that one session has given."""
+    """Print how often an unchanged metric misses a baseline of -10 % that comes from a single session."""
     print(f'| noise | FAIL | INCONCLUSIVE | FAIL among {METRICS} such metrics | FAIL, exact baseline |')
     print('|---|---|---|---|---|')
     for noise in (5, 10, 15, 20):
@@ -103,7 +103,7 @@ def baselines(count: int) -> None:
 
 
 def drifts(count: int) -> None:
-    """How often a series is called drifting, and how often that alone leaves a bound of 90 open."""
+    """Print how often a series counts as drifting, and how often that alone makes a bound of 90 INCONCLUSIVE."""
     print('| series | drifting | INCONCLUSIVE for it |')
     print('|---|---|---|')
     rows: dict[str, Callable[[], Draw]] = {f'{noise} % noise': partial(noisy, noise) for noise in (2, 5, 8)}

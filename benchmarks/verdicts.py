@@ -1,9 +1,9 @@
-"""How often a verdict is wrong: by distribution, noise, distance from the bound, and how many criteria there are.
+"""Shares of wrong verdicts, by distribution, noise, distance from the bound and number of criteria.
 
     python benchmarks/verdicts.py --cases 4000 --seed 2009 [--quick]
 
-prints the tables of statistics.md under "False verdicts". Series are stopped by the array version of the
-stopping rule of coverage.py, which is compared with the real one; correlations, widths and references are those of
+prints the tables of statistics.md under "False verdicts". The array version of the stopping rule in
+coverage.py, which is compared with the real one, stops the series; correlations, widths and references are those of
 the judge. --quick shows only that it works.
 """
 
@@ -37,7 +37,7 @@ POINTS = 10
 
 
 def shared(correlation):
-    """A disturbance of the whole case, whose launches take turns at random; its repetitions correlate about so."""
+    """Cases with a disturbance common to all points, in random order of launches. correlation: of repetitions"""
 
     def series(rng, shape, noise):
         cases, points, length = shape
@@ -48,7 +48,7 @@ def shared(correlation):
 
 
 def slow_sometimes(share: float, times: float):
-    """A share of the launches is so many times slower, the rest normal; the mean stays 1."""
+    """Normal series of mean 1, in which the share `share` of the launches is `times` times slower."""
 
     def series(rng, shape, noise):
         slow = np.where(rng.random(shape) < share, 1 / times, 1.0)
@@ -58,9 +58,9 @@ def slow_sometimes(share: float, times: float):
 
 
 def judged(series, noise: float, points: int, count: int, rng, rule: StoppingRule = RULE):
-    """`count` cases of so many points whose true mean is 1: their samples, where they ended, and how much wider.
+    """`count` cases of `points` points whose true mean is 1: samples, ends, and factors that widen intervals.
 
-    The last is one factor a series, of the correlation that the judge estimates from all series of its case.
+    The last is one factor for each series, from the correlation that the judge estimates from all series of its case.
     """
     values = series(rng, (count, points, rule.maximum + rule.extra), noise).reshape(count * points, -1)
     ends = stopped(values, rule)
@@ -72,13 +72,13 @@ def judged(series, noise: float, points: int, count: int, rng, rule: StoppingRul
 
 
 def verdicts(ends: Ends, wider: np.ndarray, bound: float, rule: StoppingRule = RULE) -> 'tuple[float, float]':
-    """The shares of FAIL and of PASS, where the mean is to be at least the bound."""
+    """The shares of FAIL and of PASS, where the mean has to reach the bound."""
     factor = np.exp(half_width(ends, rule) * wider)
     return np.mean(ends.mean * factor < bound), np.mean(ends.mean / factor >= bound)
 
 
 def print_correlated(count: int, rng) -> None:
-    """What the correlation that is estimated changes, at the bound itself, with 5 % noise."""
+    """Print how the estimated correlation changes verdicts on a mean at the bound, with 5 % noise."""
     print('| repetitions | series | FAIL, as if independent | FAIL | PASS, as if independent | PASS | wider by |')
     print('|---|---|---|---|---|---|---|')
     kinds = {'independent': normal, 'AR(1) 0.3': autocorrelated(0.3), 'AR(1) 0.5': autocorrelated(0.5)}
@@ -92,7 +92,7 @@ def print_correlated(count: int, rng) -> None:
 
 
 def print_false(count: int, rng) -> None:
-    """FAIL although the true mean is at the bound or above it, PASS although it is at the bound or below."""
+    """Print shares of FAIL although the true mean is at the bound or above, and of PASS although at it or below."""
     above, below = (0, 0.02, 0.05, 0.10), (0, 0.02, 0.05, 0.10)
     print(f'| series | noise | {" | ".join(f"FAIL, {100 * share:g} % above" for share in above)} ', end='')
     print(f'| {" | ".join(f"PASS, {100 * share:g} % below" for share in below)} |')
@@ -109,7 +109,7 @@ def print_false(count: int, rng) -> None:
 
 
 def print_statistics(count: int, rng) -> None:
-    """What a reference for another statistic makes of rare slow launches, if 90 % of the others' speed is asked."""
+    """Print verdicts with rare slow launches, by statistic, if the reference is 90 % of the other launches' speed."""
     print('| launches at half speed | statistic | repetitions | PASS | FAIL |')
     print('|---|---|---|---|---|')
     for share in (0.0, 0.05, 0.1, 0.2, 0.3):
@@ -126,7 +126,7 @@ def print_statistics(count: int, rng) -> None:
 
 
 def print_many(count: int, rng) -> None:
-    """Acceptances of many criteria, all at their bounds; and what is found of one that misses it."""
+    """Print false FAILs among many criteria that are all at their bounds, and FAILs of one that misses its bound."""
     print('| noise | criteria | a false FAIL, each for itself | together (Holm) ', end='')
     print('| one is 5 % below: FAIL, for itself | together | 10 % below | together | 20 % below | together |')
     print('|---' * 10 + '|')
@@ -137,7 +137,7 @@ def print_many(count: int, rng) -> None:
             at_bound = chances(samples, ends, 1.0).reshape(sessions, criteria)
             cells = [np.mean((at_bound <= LEVEL).any(axis=1)), np.mean([_any(chances) for chances in at_bound])]
             for below in (0.05, 0.10, 0.20):
-                # The others are met by as much as this one is missed.
+                # The other criteria are met by as much as the first one is missed.
                 met = chances(samples, ends, 1 - below).reshape(sessions, criteria)
                 met[:, 0] = chances(samples, ends, 1 / (1 - below)).reshape(sessions, criteria)[:, 0]
                 passes = [chances[0] <= holm(_missed(chances), criteria) for chances in met]
@@ -146,7 +146,7 @@ def print_many(count: int, rng) -> None:
 
 
 def print_slow(count: int, rng) -> None:
-    """How many points have a launch that is called slow."""
+    """Print the share of points that have a launch which the judge calls slow."""
     print('| series | noise | points with a slow launch | slow launches |')
     print('|---|---|---|---|')
     kinds = {'normal': normal, 'a tenth at half speed': slow_sometimes(0.1, 2)}
@@ -159,7 +159,7 @@ def print_slow(count: int, rng) -> None:
 
 
 def print_campaigns(count: int, rng) -> None:
-    """Criteria that people go on with, an allocation at a time, until they are met or missed."""
+    """Print results of criteria that are measured again, one allocation at a time, until they are met or missed."""
     print('| planned | at most further | met at the bound | at 90 % each time ', end='')
     print('| met 5 % above it | missed there | allocations then |')
     print('|---' * 7 + '|')
@@ -176,8 +176,8 @@ def print_campaigns(count: int, rng) -> None:
 
 
 def print_margins(count: int, rng, known=((2, 0), (3, 0), (5, 0))) -> None:
-    """Contracts at their bound, and beyond it by a factor, by how much allocations differ. known: numbers of
-    allocations, each with that of the nights that have shown before by how much"""
+    """Print verdicts on contracts at their bound and beyond it by a factor, by the noise between allocations. known:
+    numbers of allocations, each with the number of nights before from which that noise is known"""
     counts, factors = (1, 4, 20), (1.1, 1.5, 2, 3)
     headings = ['allocations', 'nights before', 'noise', 'met at the bound']
     headings += [f'missed there, of {number}' for number in counts]
@@ -208,12 +208,12 @@ def print_margins(count: int, rng, known=((2, 0), (3, 0), (5, 0))) -> None:
 
 
 def print_margins_after_nights(count: int, rng) -> None:
-    """The same where a history has shown the noise: what allocations are then taken to differ by is its bound."""
+    """Print the same where a history has shown the noise; its upper bound is then taken for that of allocations."""
     print_margins(count, rng, ((2, 8), (2, 30)))
 
 
 def _campaign(figures: np.ndarray, criterion: Criterion) -> 'tuple[str, int]':
-    """What the judge says at last, and of how many allocations."""
+    """The last verdict of the judge, and the number of allocations that it is made of."""
     began = datetime(2026, 11, 20, tzinfo=timezone.utc)
     made = [Attempt(f's{number:03}', began, ('n1',), (float(figure),) * 6) for number, figure in enumerate(figures)]
     for number in range(criterion.allocations, len(made) + 1):
@@ -224,7 +224,7 @@ def _campaign(figures: np.ndarray, criterion: Criterion) -> 'tuple[str, int]':
 
 
 def chances(samples, ends: Ends, bound: float) -> np.ndarray:
-    """The chance of each mean where it must reach the bound. AssertionError where the judge gives another chance."""
+    """The chance of each mean, or a lower one, if the truth is the bound. AssertionError if the judge's differs."""
     chances = stats.t.sf(np.log(bound / ends.mean) * ends.mean / ends.standard_error, ends.n - 2)
     reference = Reference('m', bound, 0.0, None, 'B/s', 'contract', '2026-11-22')
     for values, chance in zip(samples[:20], chances, strict=False):
