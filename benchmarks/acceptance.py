@@ -1,10 +1,10 @@
-"""What many allocations of a contract cost `seatrial accept` beside their sessions, over a single one.
+"""CPU time of `seatrial accept` without its sessions, for each of many allocations of a contract and for one.
 
     python benchmarks/acceptance.py [--allocations 50] [--rounds 3] [--quick]
 
-prints the table of docs/benchmarks.md. A session leaves records and raw output at once, as if it had been measured;
-what that takes is not counted. All numbers of allocations are tried in turn in one process, and of each the fastest
-round counts. Exit code 1 if the target is missed. --quick shows only that it works.
+prints the table of docs/benchmarks.md. Sessions are simulated: each leaves its records and raw output at once,
+and the time for that is not counted. All numbers of allocations are tried in turn in one process, and of each number
+the fastest round counts. Exit code 1 if the target is missed. --quick shows only that it works.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from seatrial.judge.verdict import EXIT_CODES, Verdict
 from site_fixtures import SmallSite, leave_all_records
 
 MAX_RATIO = 1.2
-"""Time of an allocation among many as a multiple of one alone."""
+"""The most time that an allocation among many may take, as a multiple of the time of a single one."""
 
 CONTRACT = """
 version: 1
@@ -45,7 +45,7 @@ criteria:
 
 
 def accept_s(folder: Path, allocations: int, *options: str) -> float:
-    """CPU seconds of `seatrial accept` on a new site, without those in which its sessions leave their records."""
+    """CPU seconds of `seatrial accept` on a new site, without the time in which its sessions leave records."""
     folder.mkdir()
     site, made_s = SmallSite(folder, SITES / 'local' / 'settings.py', '/bin/true'), [0.0]
     (folder / 'contract.yaml').write_text(f'{CONTRACT}{allocations}\n')
@@ -82,7 +82,7 @@ def main() -> int:
     with scratch() as folder:
         accept_s(folder / 'first', 1)  # imports
         for place in range(rounds):
-            # What there is without any session: the site, the checks and the contract are read.
+            # The time without any session, in which the site, the checks and the contract are read.
             start_s = accept_s(folder / f'{place}-none', 1, '--judge')
             for number in numbers:
                 own_s = accept_s(folder / f'{place}-{number}', number) - start_s

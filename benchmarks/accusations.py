@@ -1,10 +1,10 @@
-"""Whether honest sessions on a busy machine are accused: of what they get neither PASS nor MEASURED for.
+"""Cases of honest sessions on a busy machine that get neither PASS nor MEASURED, and the rules that decide so.
 
     python benchmarks/accusations.py [--sessions 100] [--quick]
 
-measures smoke sessions of data, metadata and integrity with the engines that are installed, in turn, while other
-processes compute on every core and one writes and syncs on the same disk, and prints what benchmarks.md says of
-it. Exit code 1 if a case was accused. --quick shows only that it works.
+measures smoke sessions of data, metadata and integrity, with each installed set of engines in turn, while other
+processes compute on every core and one writes and syncs on the same disk. It prints the figures of benchmarks.md.
+Exit code 1 if there is such a case. --quick shows only that it works.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""What people write without Seatrial: a ReFrame case a point, whose script repeats the point's command.
+"""Plain ReFrame, as people use it without Seatrial: a case for each point, whose script repeats the point's command.
 
-Started as Seatrial's own cases are, without a step of Slurm, although ReFrame would take one. SEATRIAL_BENCH names
-the file that harness.a_case_a_point writes.
+The script runs without a step of Slurm, as in Seatrial's own cases, although ReFrame would make one. SEATRIAL_BENCH
+names the file that harness.a_case_a_point writes.
 """
 
 import json

@@ -1,14 +1,14 @@
-"""What `seatrial plan` expects after one session of history, beside what the next session then takes.
+"""The forecast of `seatrial plan` after one session of history, beside the figures of the next session.
 
     python benchmarks/forecast.py [--on disk tmpfs slurm gluster nfs] [--tmpfs /dev/shm] [--quick]
 
 runs two sessions of the same cases at each place, asks for the plan between them, and prints the tables of
-docs/benchmarks.md. disk is that of the temporary directory. The labs are brought up and taken down (ci/lab-slurm,
-ci/lab-gluster, ci/lab-kernels); the last two take root. The trials fix the sizes, so that every launch moves the
-same. Bytes are those that engines have counted; of files in trees, which no engine counts, those that they hold.
-Space (as du has it) and inodes are looked at from outside, in the run directories alone. Wall time is that of
-`seatrial run`. Exit code 1 if a figure is farther off than the target; of space, directories with less than 1 MiB are
-no miss. --quick shows only that it works.
+docs/benchmarks.md. The place disk is the temporary directory. The labs are brought up and taken down
+(ci/lab-slurm, ci/lab-gluster, ci/lab-kernels); the last two need root. The trials fix the sizes, so that every launch
+moves the same number of bytes. Bytes are as engines count them; no engine counts the content of files in trees, which
+is added. Space (as du counts it) and inodes are measured from outside, in the run directories alone. Wall time is
+that of `seatrial run`. Exit code 1 if a figure is farther off than the target; 1 MiB of space is allowed for
+directories besides. --quick shows only that it works.
 """
 
 import argparse
@@ -36,7 +36,7 @@ from seatrial.rules.before import KEPT_BYTES
 from seatrial.workload.registry import kind_of
 
 SPACE, TIME = 0.05, 0.2
-"""How far a figure may be off, as a share of what was made."""
+"""The largest permitted error of the forecast, as a share of the measured figure."""
 
 WATCH_S = 0.02
 TRIAL = """
@@ -56,7 +56,7 @@ ENTRY = """
 
 
 class Place(NamedTuple):
-    """Where sessions run. prefix: of every command; watch, seen: of the one that looks at the files, and where"""
+    """Where sessions run. prefix: of every command; watch: prefix of the command that measures space in `seen`"""
 
     name: str
     folder: Path
@@ -75,7 +75,7 @@ class Place(NamedTuple):
     slurm_conf: str = ''
 
     def seatrial(self, verb: str, *words: str) -> str:
-        """What a command prints. What it finds wrong with the figures is no matter of this benchmark."""
+        """The output of a command. Exit code 11, INVALID, is no error here: the figures themselves do not matter."""
         program = str(Path(sys.executable).with_name('seatrial'))
         argv = [*self.prefix, program, verb, f'--site={self.folder}', f'--checks={REPOSITORY / "checks"}', *words]
         environment = {**os.environ, 'TMPDIR': str(self.folder)}  # where ReFrame leaves a log
@@ -87,7 +87,7 @@ class Place(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A case: what was expected and what was made, by column, and whether its bytes were known before."""
+    """A case: expected and measured figures by column. fixed: its bytes were known before; exact: and were right"""
 
     place: str
     check: str
@@ -98,7 +98,7 @@ class Row(NamedTuple):
 
 
 class Wall(NamedTuple):
-    """A session. Times in seconds."""
+    """The times of a session, in seconds."""
 
     place: str
     profile: str
@@ -205,7 +205,7 @@ def _nfs(tmpfs: Path) -> 'Iterator[Place]':
         with _lab('kernels', folder, f'--share={shared}') as directory:
             on = (str(REPOSITORY / 'ci' / 'lab-kernels'), 'run', f'--dir={directory}')
             place = _of_slurm('nfs', shared, directory, Path('/mnt/nfs'), 'nfs')
-            # n1 is the server, and has the files without NFS; io are its clients.
+            # n1 is the server, which sees the files without NFS; the partition io has its clients.
             served = place._replace(partition='lab:io', seen=Path('/srv/export'), slurm_conf='')
             here = served._replace(prefix=(*on, 'ctl', '--'), watch=(*on, 'n1', '--'))
             yield here._replace(bytes_per_task='16MiB', files_per_task=50)
@@ -215,7 +215,7 @@ PLACES = {'disk': _disk, 'tmpfs': _tmpfs, 'slurm': _slurm, 'gluster': _gluster, 
 
 
 def _measured(place: Place, profile: str, checks: 'list[str]') -> 'tuple[list[Row], Wall]':
-    """One session for the history, and a second one beside the plan for it."""
+    """Run one session for the history, and a second one, whose figures stand beside the plan for it."""
     _describe(place, checks)
     state = place.folder / 'state'
     place.seatrial('run', f'--profile={profile}')
@@ -233,7 +233,7 @@ def _measured(place: Place, profile: str, checks: 'list[str]') -> 'tuple[list[Ro
 
 
 def _describe(place: Place, checks: 'list[str]') -> None:
-    """Write the site. A trial for each family, because they take other sizes."""
+    """Write the site, with a trial for each family, because the families have different sizes."""
     if place.watch == ():
         place.path.mkdir(mode=0o700, exist_ok=True)
     (place.folder / 'settings.py').write_text((SITES / place.settings / 'settings.py').read_text())
@@ -250,7 +250,7 @@ def _describe(place: Place, checks: 'list[str]') -> None:
 
 @contextmanager
 def _watched(place: Place) -> 'Iterator[dict[str, list[int]]]':
-    """Bytes and inodes of each run directory at most, by its name, once the block has ended."""
+    """Yields a dict that, after the block, has the most bytes and inodes of each run directory, by its name."""
     stop, most = place.folder / 'stop', dict[str, 'list[int]']()
     stop.unlink(missing_ok=True)
     argv = [*place.watch, sys.executable, __file__, '--watch', str(place.seen or place.path), str(stop)]
@@ -263,7 +263,7 @@ def _watched(place: Place) -> 'Iterator[dict[str, list[int]]]':
 
 
 def _watch(folder: Path, stop: Path) -> int:
-    """Look again and again at how much lies in each run directory until the file `stop` is there; print the most."""
+    """Measure each run directory every WATCH_S seconds until the file `stop` exists; print the largest sizes."""
     most: dict[str, list[int]] = {}
     while not stop.exists():
         for run_directory in folder.glob('seatrial-*'):
@@ -275,7 +275,7 @@ def _watch(folder: Path, stop: Path) -> int:
 
 
 def _size(folder: Path) -> 'tuple[int, int]':
-    """Bytes that all below takes on the device, and inodes, its own among them."""
+    """Bytes on the device and inodes of a folder, with all that is below it."""
     size = inodes = 0
     entries = [str(folder)]
     with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
@@ -336,7 +336,7 @@ def _met(row: Row) -> bool:
 
 
 def _off(expected: float, made: float) -> float:
-    """How much more was made than expected, as a share of what was made."""
+    """The excess of the measured figure over the expected one, as a share of the measured one."""
     return (made - expected) / made if made else float(expected > 0)
 
 

@@ -1,11 +1,11 @@
-"""What the interpreter costs posixops: its rates on a file system in memory beside those of mdtest and fio.
+"""The cost of the interpreter for posixops: its rates on a file system in memory beside those of mdtest and fio.
 
     python benchmarks/posixops.py [--mdtest PROGRAM] [--fio PROGRAM] [--on /dev/shm] [--rounds 5]
                                  [--quick]
 
 prints the tables of docs/benchmarks.md. One task of every program creates, stats and removes the same number of
-empty files in one flat directory, a program after the other, round after round; of each the fastest round counts,
-because other work on the machine only adds. A program that is not installed is left out. --quick shows only that it
+empty files in one flat directory. The programs take turns in each round; the fastest round of each counts, because
+other work on the machine only adds time. A program that is not installed is left out. --quick shows only that it
 works.
 """
 
@@ -51,7 +51,7 @@ with join(int(sys.argv[1]), 2, 'here') as barrier:
 
 
 class Scale(NamedTuple):
-    """How much is done: empty files of the flat tree, files of fileop, calls of nothing, barriers, many tasks."""
+    """Sizes: empty files of the flat tree, files of fileop, calls that do nothing, barriers, tasks of a large one."""
 
     files: int
     calls: int
@@ -71,7 +71,7 @@ QUICK = Scale(files=200, calls=20, nothing=1000, barriers=5, many=10)
 
 
 class Program(NamedTuple):
-    """An engine, the path of its program, and what starts it."""
+    """An engine, the path of its program, and the words that start it, such as mpiexec."""
 
     engine: Engine
     path: str
@@ -93,21 +93,21 @@ class Program(NamedTuple):
 
 
 def seconds_an_operation(program: Program, point: Point, on: Path) -> 'dict[str, float]':
-    """Seconds an operation by phase of the flat tree, from one launch each."""
+    """Seconds per operation of each phase of the flat tree, from one launch each."""
     with scratch(on) as data, scratch() as records:
         rates = {phase: program.launch(phase, point, data, records).metrics[0] for phase in point.phases}
     return {phase: rate.seconds / rate.operations for phase, rate in rates.items()}
 
 
 def seconds_a_call(program: Program, point: Point, on: Path) -> 'dict[str, dict[str, float]]':
-    """The percentiles of each of fileop's operations, once."""
+    """The percentiles, in seconds, of each of fileop's operations, from one launch."""
     with scratch(on) as data, scratch() as records:
         measured = program.launch(point.phases[0], point, data, records)
     return {rate.name: rate.percentiles_s for rate in measured.metrics}
 
 
 def seconds_of_nothing(calls: int) -> 'dict[str, float]':
-    """What the loops of posixops take for a call that does nothing: timed as a whole, and every call singly."""
+    """Seconds per call that does nothing in the loops of posixops: timed as a whole, timed singly, as reported."""
 
     def nothing(item: object) -> None:
         pass
@@ -131,7 +131,7 @@ def seconds_of_nothing(calls: int) -> 'dict[str, float]':
 
 
 def skew_s(barriers: int) -> float:
-    """The start skew of two tasks that begin together: the median of so many times."""
+    """The start skew in seconds of two tasks that begin together: the median of `barriers` starts."""
     with Barrier(2) as barrier:
         tasks = [
             subprocess.Popen(
@@ -145,7 +145,7 @@ def skew_s(barriers: int) -> float:
 
 
 def barrier_of_many(many: int) -> 'tuple[float, float]':
-    """Seconds that a barrier of so many takes, and how long before the moment they know it, at the latest."""
+    """Seconds that a barrier of `many` tasks takes, and seconds by which all tasks know the start in advance."""
     with Barrier(many) as barrier, contextlib.ExitStack() as stack:
         address, port, token = barrier.environment[VARIABLE].rsplit(':', 2)
         connections = [stack.enter_context(socket.create_connection((address, int(port)))) for _ in range(many)]

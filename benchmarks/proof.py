@@ -1,9 +1,9 @@
-"""What the proof of contents costs: its share of the time of a nightly case, and what it verifies in that time.
+"""The cost of the proof of contents: its share of the time of a nightly case, and the contents that it verifies.
 
     python benchmarks/proof.py [--budget 600] [--quick]
 
 measures one nightly case of writes and reads with fio, on the disk of this directory, and prints the table of
-docs/benchmarks.md. Exit code 1 if the proof takes more than a twentieth. --quick shows only that it works.
+docs/benchmarks.md. Exit code 1 if the proof takes more than 5 % of the case's time. --quick shows only that it works.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """Public Darshan logs, replayed: the table of docs/darshan.md.
 
 `python benchmarks/replays.py DARSHAN_LIBRARY FOLDER...`: each log below the folders is refused, or becomes a check.
-What is accepted is run once for all logs of one pattern, on this machine with at most 4 tasks, and the log of the
-replay is compared with that of each application (`seatrial derive --check`). Needs ior or fio on the PATH and a
+Each check is run once for all logs of one pattern, on this machine with at most 4 tasks, and the log of the replay
+is compared with that of each application (`seatrial derive --check`). Needs ior or fio on the PATH and a
 Darshan that is built for the MPI of IOR.
 """
 
@@ -24,8 +24,8 @@ from seatrial.workload.words import counted
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SEATRIAL = Path(sys.executable).with_name('seatrial')
-TASKS, BYTES, TRANSFERS = 4, 64 * MIB, 4  # the most that a replay has, but for some transfers of each task
-OF_LIBRARY = 16 * MIB  # a task at least: what HDF5 writes at close is hardly anything beside it
+TASKS, BYTES, TRANSFERS = 4, 64 * MIB, 4  # limits of a replay; but each task makes TRANSFERS at least
+OF_LIBRARY = 16 * MIB  # least bytes of a task: many beside those that HDF5 writes at close
 SITE = """
 version: 1
 state: state
@@ -41,7 +41,7 @@ trials:
 
 
 def replayed(derived: Derived, library: str, folder: Path) -> Path:
-    """The folder of the case of a session that has run the check."""
+    """Run the check in a session; returns the folder of its case."""
     point = derived.point
     (folder / 'checks' / 'derived').mkdir(parents=True)
     (folder / 'checks' / 'derived' / 'replayed.py').write_text(check_text(derived, 'Replayed'))
@@ -60,7 +60,7 @@ def replayed(derived: Derived, library: str, folder: Path) -> Path:
 
 
 def outcome(log: Path, library: str, replays: dict[object, list]) -> str:
-    """What became of a log, in words that logs of one kind share."""
+    """The outcome for a log, in words that are the same for all logs of one kind."""
     try:
         derived = shape_of(read_logs([log])[0])
     except (LogError, Underivable) as error:

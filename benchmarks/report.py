@@ -1,9 +1,9 @@
-"""What a large session costs `seatrial report`: many launches, and a sweep over many nodes.
+"""The cost of `seatrial report` for a large session: many launches, and a sweep over many nodes.
 
     python benchmarks/report.py [--launches 100000] [--nodes 2000] [--quick]
 
-leaves the records of such a session as its jobs would have, without raw output, and prints what the command takes as
-a process of its own. --quick shows only that it works.
+writes the records of such a session as its jobs would have, without raw output, and prints wall time, CPU time and
+memory of the command as a process of its own. --quick shows only that it works.
 """
 
 import argparse
@@ -31,11 +31,11 @@ REPETITIONS = 20
 
 
 def leave(folder: Path, plan: TrialPlan, records: Records) -> None:
-    """Leave plan and records of a case in the folder of its session."""
+    """Write plan and records of a case in the folder of its session."""
     plan = plan._replace(records=str(folder / 'cases' / plan.case.check), state=str(folder.parents[1]))
     write_plan(plan)
     recorder = Recorder(plan.records)
-    # The last sizing that stands before a launch is the one that it follows.
+    # A launch has the size of the last sizing before it, so the sizing stands behind the warm-up.
     warm = sum(sample.stage == 'warmup' for sample in records.samples)
     samples = [*records.samples[:warm], records.sized, *records.samples[warm:]]
     for line in (records.start, *samples, records.end):

@@ -1,10 +1,10 @@
-"""The mean of each metric of each case, over months of nights: by ReFrame's results database, and by the history.
+"""Time for the means of all metrics over months of nights, by ReFrame's results database and by the history.
 
     python benchmarks/results_database.py --sessions 300 [--quick]
 
-Both hold the same sessions of 120 cases with 12 metrics: ReFrame's database a value of each, ours 6 samples. The
-table of means is ReFrame's `--list-stored-testcases`, and a question of Polars to our files. Two halves are compared
-by `--performance-compare` and by `seatrial compare`, which gives each ratio its interval and its verdict too. The
+Both hold the same sessions of 120 cases with 12 metrics: ReFrame's database one value of each, the history 6 samples.
+The table of means is by ReFrame's `--list-stored-testcases`, and by a query of Polars. Two halves are compared by
+`--performance-compare` and by `seatrial compare`, which also gives each ratio its interval and its verdict. The
 first session of ReFrame is a genuine one, of one case; the others are copies with other times, names and values,
 stored by ReFrame. Each figure is the least of some rounds. The exit status is 1 if the target is missed.
 """
@@ -29,7 +29,7 @@ from seatrial.history.store import folder_of, read
 
 BIN, SETTINGS = Path(sys.executable).parent, SITES / 'local' / 'settings.py'
 TARGET = 10.0
-"""How many times faster ours is to be."""
+"""The least factor by which the history has to be faster, in CPU time."""
 
 ROUNDS = 3
 STORAGE = """
@@ -75,7 +75,7 @@ for line in sys.stdin:
 
 
 def reframe(folder: Path, *words: str) -> 'list[str]':
-    """ReFrame's command line, whose database lies in the folder."""
+    """ReFrame's command line, with its database in the folder."""
     storage = folder / 'storage.py'
     storage.write_text(STORAGE.format(file=str(folder / 'results.db')))
     return [str(BIN / 'reframe'), f'--config-file={SETTINGS}', f'--config-file={storage}', '--system=local', *words]
@@ -95,7 +95,7 @@ def genuine(folder: Path) -> 'dict[str, Any]':
 
 
 def session_of(report: 'dict[str, Any]', number: int, values: pl.DataFrame) -> 'dict[str, Any]':
-    """The same with the cases of a night, with these means by check and metric."""
+    """A copy of a report with the cases of night `number`. values: their means by check and metric"""
     made = copy.deepcopy(report)
     began = (FIRST + timedelta(days=number)).timestamp()
     night, (one,) = f'night{number}', made['runs'][0]['testcases']
@@ -112,7 +112,7 @@ def session_of(report: 'dict[str, Any]', number: int, values: pl.DataFrame) -> '
 
 
 def fastest(argv: 'list[str]') -> 'tuple[float, float]':
-    """Wall and CPU seconds of the fastest of some rounds."""
+    """The least wall seconds and the least CPU seconds of ROUNDS rounds."""
     figures = []
     for _ in range(ROUNDS):
         before, began = os.times(), time.monotonic()

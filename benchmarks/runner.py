@@ -1,10 +1,10 @@
-"""What Seatrial costs beside the commands that it runs: against a bare shell loop, and against a case a point.
+"""The overhead of Seatrial over the commands that it runs, beside a bare shell loop and a ReFrame case per point.
 
     python benchmarks/runner.py [--rounds 3] [--quick]
 
 prints the table of docs/benchmarks.md. A stand-in for fio sleeps for 100 ms, makes its file and prints a report, so
-that everything beside it is harness. Each round measures all sides in turn; of each the fastest round counts, because
-other work on the machine only adds. Exit code 1 if a target is missed. --quick shows only that it works.
+that all other time is the harness's. Each round measures all sides in turn; the fastest round of each counts, because
+other work on the machine only adds time. Exit code 1 if a target is missed. --quick shows only that it works.
 """
 
 import argparse
@@ -46,8 +46,8 @@ MAX_WALL_RATIO, MAX_MEMORY_KIB, MIN_HARNESS_RATIO, MAX_READING_RATIO = 1.05, 30 
 class Round(NamedTuple):
     """Wall seconds of the same launches: by the runner alone, by a shell, and as ReFrame sessions of three kinds.
 
-    empty: of a session with one case that does nothing, which is the least that ReFrame takes
-    memory_kib: of the runner, at its peak; read: the records of the sweep, as often as gives many of them
+    empty: a session with one case that does nothing, which is the least time of ReFrame
+    memory_kib: the peak of the runner; read: cost of reading SAMPLES launches, by repeating those of the sweep
     """
 
     runner: float
@@ -62,7 +62,7 @@ class Round(NamedTuple):
 
 
 def one_round(scale: Scale) -> Round:
-    """The sweep as one case of Seatrial, which says what the commands are, and then these in all other ways."""
+    """Run the sweep as one case of Seatrial, whose record has the commands, and then these in all other ways."""
     with scratch() as folder:
         site, checks = make_site(folder, HERE, scale)
         settings = site / HERE.settings.name
@@ -76,7 +76,7 @@ def one_round(scale: Scale) -> Round:
         repeat = len(commands) // len(lines)
         once = by_point(commands, last=1)
         repetition = a_case_a_point(folder / 'repetition', settings, once, f'--repeat={repeat}')
-        # The warm-up is not repeated by ReFrame.
+        # ReFrame does not run the warm-up, so the time of its commands is added.
         repetition += bare * (len(commands) - repeat * len(lines)) / len(commands)
         empty = a_case_a_point(folder / 'empty', settings, {'none': ['true']}, '--skip-performance-check')
         read = reading(records, SAMPLES)
@@ -84,7 +84,7 @@ def one_round(scale: Scale) -> Round:
 
 
 def runner_alone(folder: Path, records: Path) -> 'tuple[float, int]':
-    """Wall seconds of the job of a case without ReFrame, and its peak memory in KiB. It keeps records of its own."""
+    """Wall seconds of the job of a case without ReFrame, and its peak memory in KiB. It writes its own records."""
     again = folder / 'again'
     again.mkdir()
     plan = json.loads((records / 'plan.json').read_text())

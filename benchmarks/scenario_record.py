@@ -1,5 +1,5 @@
-"""The record of a scenario of 72 hours on 200 nodes, simulated: its size, and what it takes to make figures of it,
-and a report.
+"""The record of a simulated scenario of 72 hours on 200 nodes: its size, and the time and memory for its figures
+and its report.
 
     python benchmarks/scenario_record.py
 
@@ -31,7 +31,7 @@ LATENCIES = {'40': 250, '44': 100, '48': 40, '52': 8, '60': 2}
 
 
 def rows(point: Point) -> Iterator[str]:
-    """What the task of a node prints."""
+    """The lines that the task of a node prints."""
     at_s = 0.0
     while at_s < point.duration_s:
         end_s = bound_s(point, at_s)

@@ -1,12 +1,12 @@
-"""What Seatrial costs through Slurm: a sweep as one case, against a ReFrame case for every point of it.
+"""The overhead of Seatrial through Slurm: a sweep as one case, beside a ReFrame case for each of its points.
 
     python benchmarks/slurm.py [--cases 20] [--sample 20] [--quick]
 
-prints the table of docs/benchmarks.md. It brings a lab of its own up (ci/lab-slurm) and runs on it, one after the
-other, `seatrial run` with cases of 10 points x 4 repetitions and plain ReFrame with a case a point: the very same
-command lines. A stand-in for fio sleeps for 100 ms, makes its file and prints a report, so that everything beside it
-is harness. What the commands take by themselves is measured after each side: a shell runs those of one case.
-With --sample plain ReFrame has the points of so many sweeps only, and its figures are scaled up to all of them.
+prints the table of docs/benchmarks.md. It brings up a lab of its own (ci/lab-slurm). There `seatrial run` with cases
+of 10 points x 4 repetitions and plain ReFrame with a case for each point run the same command lines in turn.
+A stand-in for fio sleeps for 100 ms, makes its file and prints a report, so that all other time is the harness's. The
+time of the commands alone is measured after each side, by a shell that runs those of one case. With --sample plain
+ReFrame has the points of so many sweeps only, and its figures are scaled up to all of them.
 Exit code 1 if the target is missed. --quick shows only that it works.
 """
 
@@ -45,7 +45,7 @@ MAX_SHARE = 0.20
 
 
 class Side(NamedTuple):
-    """One way to measure it all: cases, launches of the command, wall seconds, and the commands' own of them."""
+    """One of the two ways to measure: cases, launches, wall seconds, and the part of these that the commands take."""
 
     cases: int
     launches: int
@@ -57,7 +57,7 @@ class Side(NamedTuple):
         return self.wall_s - self.command_s
 
     def scaled(self, factor: float) -> 'Side':
-        """What so many times the cases would have taken, each as long."""
+        """The same for `factor` times as many cases that take as long each."""
         return Side(
             round(self.cases * factor), round(self.launches * factor), self.wall_s * factor, self.command_s * factor
         )
@@ -65,7 +65,7 @@ class Side(NamedTuple):
 
 @contextmanager
 def lab(directory: Path) -> Iterator['dict[str, str]']:
-    """A Slurm of its own; the environment in which Slurm's programs speak to it."""
+    """A Slurm lab until the block ends; yields the environment in which Slurm's programs reach it."""
     try:
         subprocess.run([LAB, 'up', '--dir', directory], check=True)
         yield {**os.environ, 'SLURM_CONF': str(directory / 'etc' / 'slurm.conf')}
@@ -74,14 +74,14 @@ def lab(directory: Path) -> Iterator['dict[str, str]']:
 
 
 def bare_launch_s(folder: Path, commands: 'list[tuple[str, list[str]]]') -> float:
-    """Wall seconds of one of these commands in a shell that does nothing else."""
+    """Mean wall seconds of these commands in a shell that does nothing else."""
     return shell_loop(folder, commands) / len(commands)
 
 
 def measure(scale: Scale, checks: int, sample: int) -> 'tuple[Side, Side]':
-    """Both sides in one lab, Seatrial first, which says what the commands are.
+    """Measure both sides in one lab, Seatrial first, because its records have the commands.
 
-    The second has only `sample` of the checks.
+    ReFrame has only `sample` of the checks.
     """
     with scratch() as folder, lab(folder / 'lab') as environment:
         site, files = make_site(folder, HERE, scale, checks)
@@ -89,7 +89,7 @@ def measure(scale: Scale, checks: int, sample: int) -> 'tuple[Side, Side]':
         wall_s = timed([program, 'run', f'--site={site}', f'--checks={files}'], folder, environment)
         recorded = [commands_of(case) for case in cases_in(folder)]
         near_ours = bare_launch_s(folder / 'near-seatrial', recorded[0])
-        # The warm-up is Seatrial's own.
+        # Without the warm-up, which only Seatrial makes.
         lines = by_point(recorded[0], last=scale.repetitions)
         plain_s = a_case_a_point(folder / 'plain', HERE.settings, lines, checks=sample, environment=environment)
         near_plain = bare_launch_s(folder / 'near-reframe', recorded[0])

@@ -1,9 +1,9 @@
-"""Whether DLIO and posixops agree in samples a second where they read one data set in turn.
+"""Agreement of DLIO and posixops in samples per second where they read the same data set in turn.
 
     python benchmarks/training.py --on /dev/shm --on /mnt/slow [--dlio PROGRAM] [--rounds 4] [--quick]
 
-writes a data set in each of the directories, by posixops, and has both engines read it by turns, its pages dropped
-before each reading. It prints the table of benchmarks.md, without DLIO where that is not installed. Exit code 1
+writes a data set with posixops in each of the directories, and lets both engines read it in turn, after its pages are
+dropped from the cache. It prints the table of benchmarks.md, without DLIO where that is not installed. Exit code 1
 if the two are further apart than 10 %. --quick reads a few kilobytes, to see that it works.
 """
 
@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def rows(target: Path | None, point: Point, engines: list[tuple[Engine, str]], rounds: int) -> float:
-    """Print what was measured there; how far the engines are apart."""
+    """Measure engines in a directory and print their rows; returns the largest relative distance from posixops."""
     by_engine: dict[str, list[Measurement]] = {engine.name: [] for engine, _ in engines}
     with scratch(target) as folder, scratch() as raw:
         launch(*engines[0], 'write', point, folder, raw)
@@ -74,7 +74,7 @@ def rows(target: Path | None, point: Point, engines: list[tuple[Engine, str]], r
 
 
 def mean_of(by_engine: dict[str, list[Measurement]], metric: str) -> Callable[[str], float]:
-    """The mean of a metric, by the engine."""
+    """A function that returns the mean of a metric for an engine's name."""
     return lambda engine: statistics.mean(measurement.figures[metric] for measurement in by_engine[engine])
 
 
