@@ -1,7 +1,7 @@
-"""Runs commands on a node of ci/lab-kernels. As a program: the server on the node, at the address it is given.
+"""Runs commands on a node of ci/lab-kernels. As a program: the server on the node, at the address in its argument.
 
 A command is one line of JSON: argv, cwd and environment. Its output comes back in frames: a byte (1 stdout, 2 stderr,
-0 the end), a length, and the bytes; those of the end are the exit code. Who hangs up ends the command.
+0 the end), a length, and the bytes; those of the end are the exit code. The end of the connection ends the command.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ END, STDOUT, STDERR = 0, 1, 2
 class Handler(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         wanted = json.loads(self.rfile.readline() or '{"argv": []}')
-        if not wanted['argv']:  # somebody has asked whether the node answers
+        if not wanted['argv']:  # the caller only checks that the node answers
             return
         try:
             process = subprocess.Popen(
@@ -49,7 +49,7 @@ class Handler(socketserver.StreamRequestHandler):
             thread.start()
         code = process.wait()
         for thread in threads:
-            thread.join(1)  # what the command has left in the background may hold its output
+            thread.join(1)  # processes left in the background may keep the output open
         self.tell(END, str(code if code >= 0 else 128 - code).encode())
 
     def forward(self, kind: int, stream: BinaryIO) -> None:
@@ -71,7 +71,7 @@ class Server(socketserver.ThreadingTCPServer):
 
 
 def run_on(address: str, argv: list[str], cwd: str, environment: dict[str, str]) -> int:
-    """Run a command on the node with this address, its output as our own; its exit code. OSError if it is away."""
+    """Run a command on the node with this address, with its output and exit code. OSError if the node is gone."""
     with socket.create_connection((address, PORT), 10) as channel:
         channel.settimeout(None)
         channel.sendall(json.dumps({'argv': argv, 'cwd': cwd, 'environment': environment}).encode() + b'\n')

@@ -1,4 +1,4 @@
-"""What is done with a lab whose nodes Slurm has: make it, repair it, look at it, break it, end it."""
+"""The commands for a lab whose nodes run Slurm: make it, repair it, show its state, break it, end it."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ from lab.slurm import (
 START_S, NUDGE_S, STOP_S = 180.0, 1.0, 20.0
 """START_S: three kernels are up in 7 s on 2 idle processors, and in 42 s beside six programs that compute."""
 ASK_S = 60.0
-"""Seconds for an answer: a busy machine takes many of them for MariaDB's first tables."""
+"""Longest wait for an answer in seconds: a busy machine needs many for MariaDB's first tables."""
 
 
 def main(name: str, description: str, arguments: list[str]) -> int:
     options = parse(name, description.split('\n')[0], arguments)
-    os.umask(0o022)  # in root's lab others read slurm.conf and the hosts files
+    os.umask(0o022)  # so that others can read slurm.conf and the hosts files in root's lab
     return ended(lambda: options.do(Lab(usable_directory(options.dir)), options))
 
 
@@ -129,7 +129,7 @@ def shown(settings: Settings) -> str:
 
 
 def up(lab: Lab, options: argparse.Namespace) -> int:
-    """Make the lab, or start again what of it has died."""
+    """Make the lab, or start its dead parts again."""
     began = time.monotonic()
     wanted = Settings(options.nodes, options.accounting, False, 0, options.network, options.memory)
     more = [ACCOUNTING_PACKAGES] if wanted.accounting else []
@@ -173,7 +173,7 @@ def down(lab: Lab, options: argparse.Namespace) -> int:
         settings = read_settings(lab)
         if settings is not None:
             was_there, left = True, remove_files(lab, settings)
-    if not lab.directory.exists():  # then it can still run, if somebody has deleted its directory
+    if not lab.directory.exists():  # the lab may still run after somebody has deleted its directory
         was_there = end(lab) or was_there
     say_down(lab.directory, was_there, left)
     return 0
@@ -217,7 +217,7 @@ def env(lab: Lab, options: argparse.Namespace) -> int:
 
 
 def settings_of(lab: Lab) -> Settings:
-    """Of a lab that is up."""
+    """The settings of a lab that has to be up."""
     settings = read_settings(lab)
     if settings is None or not processes(lab.hosts):
         raise TroubleError(f'no lab is up in {lab.directory}; make it with the command up')
@@ -225,7 +225,7 @@ def settings_of(lab: Lab) -> Settings:
 
 
 def run(lab: Lab, options: argparse.Namespace) -> int:
-    """The command's own exit code. On ctl it is a process of this machine in the lab's network."""
+    """Run a command on a node, with its exit code; on ctl as a process of this machine in the lab's network."""
     settings, environment = settings_of(lab), {**os.environ, 'SLURM_CONF': str(lab.conf)}
     if options.node == CONTROL:
         spaces = [f'--target={keeper_of(lab.hosts)}', '--net', '--uts', '--mount', '--ipc', f'--wd={Path.cwd()}']
@@ -259,7 +259,7 @@ def send_signal(lab: Lab, options: argparse.Namespace) -> int:
 
 
 def up_anew(lab: Lab, settings: Settings, began: float) -> int:
-    """Make a lab in the empty directory; nothing is left of one that does not come up."""
+    """Make a lab in the empty directory; if it does not come up, remove all of it."""
     settings = settings._replace(nodes=settings.nodes or (3 if settings.network else 4))
     try:
         with drawing_ports():
@@ -279,7 +279,7 @@ def up_anew(lab: Lab, settings: Settings, began: float) -> int:
 
 @contextlib.contextmanager
 def drawing_ports() -> Iterator[None]:
-    """One lab of this machine at a time, of whatever user, draws ports and binds them: in between they look free."""
+    """A lock: one lab of this machine at a time, of any user, draws and binds ports, which look free until then."""
     handle = os.open(tempfile.gettempdir(), os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -304,13 +304,13 @@ def start_control(lab: Lab, settings: Settings) -> None:
 
 
 def enter(lab: Lab, settings: Settings) -> None:
-    """From here on this process is in the lab's network, where its daemons can be asked."""
+    """Put this process into the lab's network for good, where it can reach the daemons."""
     if settings.network:
         enter_network(lab.hosts)
 
 
 def all_daemons(lab: Lab, settings: Settings) -> list[Daemon]:
-    """Those of Slurm, and the kernels, in the order of starting."""
+    """The daemons of Slurm, and the kernels, in the order of starting."""
     wanted = daemons(lab, settings)
     for name in settings.node_names if settings.network else []:
         is_ready = functools.partial(answers, settings.address(name))
@@ -319,7 +319,7 @@ def all_daemons(lab: Lab, settings: Settings) -> list[Daemon]:
 
 
 def start_missing(lab: Lab, settings: Settings) -> list[str]:
-    """Start in their order the daemons that do not run, and let stopped ones go on; returns which."""
+    """Start, in order, the daemons that do not run, and continue stopped ones; returns the names of both."""
     started, awaited, is_new_database = [], [], False
     for daemon in all_daemons(lab, settings):
         of_daemon = [p for p in processes(lab.hosts) if is_of(p, daemon)]
@@ -379,7 +379,7 @@ def wait_until_ready(lab: Lab, daemon: Daemon) -> None:
 
 
 def wait_for_nodes(lab: Lab, settings: Settings, is_new: bool) -> None:
-    """Wait until slurmctld has an answer of every slurmd; in a lab that is not new, down can be somebody's will."""
+    """Wait until every slurmd has answered slurmctld. In an old lab, somebody may have set a node down on purpose."""
     begun = nudged = time.monotonic()
     while True:
         states = node_states(lab)
@@ -392,14 +392,14 @@ def wait_for_nodes(lab: Lab, settings: Settings, is_new: bool) -> None:
             raise TroubleError(
                 f'no answer from {", ".join(silent)} after {START_S:.0f} s; slurmctld said:\n{text}', FAILED
             )
-        if now > nudged + NUDGE_S:  # by itself it asks nodes that it had given up only after minutes
+        if now > nudged + NUDGE_S:  # by itself slurmctld asks lost nodes again only after minutes
             asked(lab, 'scontrol', 'reconfigure')
             nudged = now
         time.sleep(0.05)
 
 
 def node_states(lab: Lab) -> dict[str, str]:
-    """The state of each node as sinfo writes it; "silent" if slurmctld has set it down itself."""
+    """The state of each node as sinfo writes it; "silent" if slurmctld itself has set it down."""
     rows = [line.split('|') for line in asked(lab, 'sinfo', '--noheader', '--Node', '--format=%N|%T|%E').splitlines()]
     return {name: 'silent' if (state, why) == ('down', 'Not responding') else state for name, state, why in rows}
 
@@ -409,12 +409,12 @@ def is_silent(state: str) -> bool:
 
 
 def is_fit(state: str) -> bool:
-    """Slurm's signs for powering up, planned by the backfill scheduler and so on are no fault, but * is silence."""
+    """True if a node can work. Slurm's suffixes for powering up, planned and so on are no fault, but * is silence."""
     return state.rstrip('~#!%$@^+-') in ('idle', 'allocated', 'mixed', 'completing', 'reserved', 'planned')
 
 
 def asked(lab: Lab, program: str, *arguments: str, text: str = '') -> str:
-    """What a program prints; TroubleError, in a sentence, if it fails or hangs."""
+    """The output of a program; TroubleError, in a sentence, if it fails or hangs."""
     try:
         done = subprocess.run(
             [full_path(program), *arguments],
@@ -440,7 +440,7 @@ def full_path(program: str) -> str:
 
 
 def end(lab: Lab) -> bool:
-    """Kill all of the lab, and Slurm's clients outside that wait for it; False if nothing was there."""
+    """Kill all of the lab, and Slurm's clients that wait for it from outside; False if nothing was there."""
     try:
         was_there = end_processes(lab.hosts, STOP_S)
     except StuckError as error:

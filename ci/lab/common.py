@@ -1,4 +1,4 @@
-"""What the labs share: their exit codes, how they speak, their packages, and the one directory that each is in."""
+"""Shared parts of the labs: exit codes, messages, packages, and the one directory that each lab is in."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 
 class TroubleError(Exception):
-    """What is wrong and the remedy, for people, with the exit code."""
+    """A fault and its remedy, in words for people, with the exit code."""
 
     def __init__(self, text: str, code: int = NOT_WELL) -> None:
         super().__init__(text)
@@ -29,7 +29,7 @@ class TroubleError(Exception):
 
 
 class Parser(argparse.ArgumentParser):
-    """The options; exits with 64 where they are wrong."""
+    """Parses the options; exits with 64 if they are wrong."""
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
@@ -42,7 +42,7 @@ def say(text: str) -> None:
 
 
 def ended(command: Callable[[], int]) -> int:
-    """The exit code of a command, whose troubles are told in a sentence."""
+    """Run a command; returns its exit code, after a sentence on stderr if it has failed."""
     try:
         return command()
     except TroubleError as trouble:
@@ -59,7 +59,7 @@ def ended(command: Callable[[], int]) -> int:
 
 
 def parsers(name: str, summary: str) -> tuple[Callable[..., argparse.ArgumentParser], Parser]:
-    """A function that adds the parser of a verb, which has --dir, and the parser of them all."""
+    """A function that adds the parser of a verb, with --dir, and the parser of all verbs."""
     cache = Path(os.environ.get('XDG_CACHE_HOME') or Path.home() / '.cache')
     common = Parser(add_help=False)
     common.add_argument('--dir', type=Path, default=cache / f'seatrial-{name}', help='all of the lab (%(default)s)')
@@ -80,7 +80,7 @@ def needs_root(why: str) -> None:
 
 
 def missing_packages(packages: dict[str, tuple[str, ...]]) -> list[str]:
-    """Debian's packages of which a program or a file is not there."""
+    """The Debian packages of which a program or a file is missing."""
 
     def is_there(program: str) -> bool:
         return any(Path('/').glob(program[1:])) if program[0] == '/' else shutil.which(program, path=PATH) is not None
@@ -89,7 +89,7 @@ def missing_packages(packages: dict[str, tuple[str, ...]]) -> list[str]:
 
 
 def provide(packages: dict[str, tuple[str, ...]], install: bool) -> None:
-    """See that all programs are there; root may have the missing ones installed."""
+    """Make sure that all programs are installed; as root, with `install`, install the missing ones."""
     missing = missing_packages(packages)
     if missing and install and os.geteuid() == 0:
         install_packages(missing)
@@ -102,7 +102,7 @@ def install_packages(missing: list[str]) -> None:
     """apt-get install, with no service started."""
     policy, environment = Path('/usr/sbin/policy-rc.d'), {**os.environ, 'DEBIAN_FRONTEND': 'noninteractive'}
     is_own_policy = not policy.exists()
-    if is_own_policy:  # Debian's packages ask it before they start a service: 101 is no
+    if is_own_policy:  # Debian's packages run it before they start a service: 101 forbids that
         policy.write_text('#!/bin/sh\nexit 101\n')
         policy.chmod(0o755)
     try:
@@ -116,7 +116,7 @@ def install_packages(missing: list[str]) -> None:
                 stderr=subprocess.STDOUT,
                 text=True,
             )
-            if done.returncode:  # without a list of packages the next step may still do
+            if done.returncode:  # without a new list of packages the next step may still succeed
                 say(f'{shlex.join(apt)} failed:\n{last_lines(done.stdout)}')
     finally:
         if is_own_policy:
@@ -124,7 +124,7 @@ def install_packages(missing: list[str]) -> None:
 
 
 def make_directory(directory: Path, marker: Path, mode: int = 0o777) -> bool:
-    """Make the lab's directory if it is not there: then True. One with other people's files in it is refused."""
+    """Make the lab's directory; True if it was missing. One with files in it that are not of a lab is refused."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):
         directory.mkdir(mode)
@@ -138,7 +138,7 @@ def make_directory(directory: Path, marker: Path, mode: int = 0o777) -> bool:
 
 @contextlib.contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """One command at a time changes a lab."""
+    """A lock of the lab's directory: only one command at a time changes a lab."""
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""What labs of a FUSE client share: servers in a network of their own, and a mount where the caller sees it."""
+"""Shared parts of labs with a FUSE client: servers in a network of their own, and a mount that the caller sees."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNMOUNT_S = 20.0
 
 
 def needs_fuse() -> None:
-    """A container often has no /dev/fuse, or may not open it."""
+    """TroubleError if /dev/fuse is missing or may not be opened, as in many containers."""
     try:
         os.close(os.open('/dev/fuse', os.O_RDWR))
     except OSError as error:
@@ -29,13 +29,13 @@ def needs_fuse() -> None:
 
 
 def mount_points() -> list[str]:
-    """From proc(5), mountinfo, with its escapes undone. Asks no file system."""
+    """All mount points, from mountinfo of proc(5) with its escapes undone; no file system is asked."""
     fields = [line.split(' ')[4] for line in Path('/proc/self/mountinfo').read_text().splitlines()]
     return [re.sub(r'\\([0-7]{3})', lambda match: chr(int(match.group(1), 8)), field) for field in fields]
 
 
 def unmount(mount: Path, force: bool, client: Callable[[], int | None]) -> None:
-    """If it is mounted. A mount in use stays, with a sentence that names who uses it, unless forced."""
+    """Unmount it, if it is mounted. Unless forced, TroubleError with the users of a mount in use, which stays."""
     while str(mount) in mount_points():
         try:
             answer = call(['umount', *(['--lazy'] if force else []), str(mount)], UNMOUNT_S)
@@ -43,7 +43,7 @@ def unmount(mount: Path, force: bool, client: Callable[[], int | None]) -> None:
             process = client()
             if process is None:
                 raise
-            os.kill(process, signal.SIGKILL)  # it answers no more; without it the mount fails at once, and can go
+            os.kill(process, signal.SIGKILL)  # it answers no more; without it calls fail at once, and umount succeeds
             continue
         if answer.returncode != 0:
             raise TroubleError(f'{answer.stderr.strip()}; used by {users(mount) or "nobody that is seen"}', NOT_WELL)
@@ -66,14 +66,14 @@ def all_processes() -> list[int]:
 
 
 def words_of(process: int) -> list[str]:
-    """Its command line. Raises OSError where it has ended, or is another user's."""
+    """The command line of a process. Raises OSError if it has ended, or is another user's."""
     return [os.fsdecode(word) for word in Path(f'/proc/{process}/cmdline').read_bytes().split(b'\0')]
 
 
 def call(argv: list[str], limit_s: float) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         argv,
-        cwd='/',  # a daemon keeps it
+        cwd='/',  # a daemon keeps its working directory
         env={**os.environ, 'PATH': PATH, 'LC_ALL': 'C'},
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -4,7 +4,7 @@ The keeper is process 1 of a process namespace. All programs that are started he
 that namespace: nothing leaves it, and when the keeper dies the kernel kills the rest. An ordinary user's keeper has a
 user namespace too, in which the user has its own number and no rights.
 
-To find the processes needs no process number in a file. There is a folder with a hosts file for each host, and each
+No file with process numbers is needed to find the processes. There is a folder with a hosts file for each host; each
 host's mount namespace has its file over /etc/hosts; every process inherits that and shows it in /proc/PID/mountinfo.
 The folder's name is therefore the mark of all the processes, and must be one that no other folder has.
 """
@@ -25,16 +25,16 @@ from typing import NamedTuple
 
 
 class Process(NamedTuple):
-    pid: int  # as seen by who asks
+    pid: int  # in the caller's process namespace
     host: str
     program: str  # the kernel's name for it: at most 15 characters
     state: str  # R, S, D, T (stopped), ...
     is_keeper: bool
-    is_traced: bool  # as are the processes of a kernel that is itself one of these
+    is_traced: bool  # true for the processes of a kernel that is itself one of these processes
 
 
 class ChildError(Exception):
-    """What went wrong in a child process before the program began, as the child said it."""
+    """The error of a child process before its program began, in the words of the child."""
 
 
 class StuckError(Exception):
@@ -50,8 +50,8 @@ def start_keeper(
 ) -> None:
     """Start the keeper, with the host's name and hosts file; ChildError if the kernel does not let us.
 
-    prepare: for a lab with a network of its own, which only root can have: what is done in them first.
-    tend: what the keeper does at least once a second.
+    prepare: first step in the namespaces of a lab with a network of its own, which only root can have.
+    tend: called by the keeper at least once a second.
     """
 
     def make_namespaces() -> None:
@@ -65,7 +65,7 @@ def start_keeper(
         Path('/proc/self/gid_map').write_text(f'{gid} {gid} 1')
 
     def be_keeper() -> None:
-        system('mount', 'none', '/', None, MS_REC | MS_SLAVE, None)  # nothing that is mounted here shows outside
+        system('mount', 'none', '/', None, MS_REC | MS_SLAVE, None)  # no mount that is made here is visible outside
         system('mount', 'proc', '/proc', 'proc', MS_NOSUID | MS_NODEV | MS_NOEXEC, None)
         become_host(hosts, host)
         Path('/proc/self/comm').write_text('lab-keeper')
@@ -94,7 +94,7 @@ def start_program(hosts: Path, host: str, argv: list[str], environment: dict[str
         system('setns', os.pidfd_open(keeper), SPACES | sum(others))
 
     def between() -> None:
-        """A process whose parent is outside the process namespace has init for its heir; its children the keeper."""
+        """Does nothing. With its parent outside the namespace it has init for its heir; its child has the keeper."""
 
     def execute() -> None:
         system('unshare', NEW_MOUNTS | NEW_HOST_NAME)
@@ -113,7 +113,7 @@ def keeper_of(hosts: Path) -> int:
 
 
 def enter_network(hosts: Path) -> None:
-    """This process is in the lab's network from here on."""
+    """Put this process into the lab's network for good."""
     system('setns', os.pidfd_open(keeper_of(hosts)), NEW_NETWORK)
 
 
@@ -149,7 +149,7 @@ def send(hosts: Path, process: Process, number: signal.Signals) -> int | None:
 
 
 def end_processes(hosts: Path, limit_s: float) -> bool:
-    """Kill the keeper, and with it everything, and wait for that; False if nothing was there.
+    """Kill the keeper, and with it all processes, and wait until they have ended; False if there was none.
 
     Raises StuckError where a process waits in the kernel for something and cannot die within the limit.
     """
@@ -158,7 +158,7 @@ def end_processes(hosts: Path, limit_s: float) -> bool:
         return False
     end = time.monotonic() + limit_s
     while running:
-        # Without a keeper there can only be what has entered the namespaces from outside, such as nsenter.
+        # Without a keeper only processes can be left that have entered the namespaces from outside, such as nsenter.
         for process in [p for p in running if p.is_keeper] or running:
             handle = send(hosts, process, signal.SIGKILL)
             if handle is not None:
@@ -179,7 +179,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def become_host(hosts: Path, host: str) -> None:
-    """Take the host's name, and mount its hosts file: the mark."""
+    """Take the host's name, and mount its hosts file, which is the mark."""
     system('mount', str(hosts / host), os.path.realpath('/etc/hosts'), None, MS_BIND, None)
     socket.sethostname(host)
 
@@ -194,8 +194,8 @@ def system(call: str, *arguments: str | int | None) -> None:
 def in_descendant(steps: list[Callable[[], None]], output: Path) -> None:
     """Fork, do the first step in the child, fork there, and so on; the last step executes a program or runs for ever.
 
-    Returns when the last step has executed a program or closed its descriptors, and all between have ended; raises
-    ChildError with what one has raised.
+    Returns when the last step has executed a program or closed its descriptors, and the steps between have ended;
+    raises ChildError with the error of a step.
     """
     hear, tell = os.pipe()
     child = os.fork()
@@ -229,5 +229,5 @@ def descend(steps: list[Callable[[], None]]) -> None:
     if child == 0:
         descend(steps[1:])
     elif len(steps) > 2:
-        os.waitpid(child, 0)  # it ends too
+        os.waitpid(child, 0)  # this child ends too
     os._exit(0)

@@ -32,7 +32,7 @@ DISK_BYTES = 8 << 30
 
 
 def shared_folders(wanted: list[Path]) -> list[Path]:
-    """Those that nodes may write to, made if they are not there."""
+    """The folders that nodes may write to; missing ones are made."""
     folders = [CHECKOUT / '.seatrial-lab-kernels', *(folder.resolve() for folder in wanted)]
     for folder in folders:
         if any(sign in str(folder) for sign in ' :,'):
@@ -51,7 +51,7 @@ def needs_tun() -> None:
 
 
 def prepare(lab: Lab, settings: Settings) -> None:
-    """In the keeper's namespaces: memory for the kernels, and a bridge with a tap for each."""
+    """Make, in the keeper's namespaces, memory for the kernels and a bridge with a tap for each."""
     memory = lab.state / 'memory'
     memory.mkdir()
     system('mount', 'memory', str(memory), 'tmpfs', 0, None)
@@ -66,10 +66,10 @@ def prepare(lab: Lab, settings: Settings) -> None:
 
 
 def nudge(lab: Lab) -> None:
-    """By the keeper: a timer's signal for each kernel that has begun to handle them.
+    """Called by the keeper: send a timer's signal to each kernel that has begun to handle them.
 
-    Linux 6.1 forgets one that comes while it handles another (unblock_signals in its arch/um/os-Linux/signal.c). It
-    then asks for no more, and until one comes nevertheless its clock and all of its timers stand still (seen).
+    Linux 6.1 loses one that comes while it handles another (unblock_signals in its arch/um/os-Linux/signal.c). It
+    then requests no more, and its clock and all of its timers stand still until another one comes (observed).
     """
     for file in (lab.state / 'uml').glob('*/pid'):
         with contextlib.suppress(OSError, ValueError):
@@ -81,7 +81,7 @@ def nudge(lab: Lab) -> None:
 
 
 def arguments(lab: Lab, settings: Settings, name: str) -> list[str]:
-    """What the kernel that is this node is told."""
+    """The arguments of the kernel that is this node."""
     disk, common = lab.state / f'{name}.disk', lab.state / 'common.disk'
     for file in (disk, common):
         with file.open('ab') as stream:
@@ -96,9 +96,9 @@ def arguments(lab: Lab, settings: Settings, name: str) -> list[str]:
         'checkout': CHECKOUT,
         'share': settings.share,
         'ubd0': disk,
-        'ubd1cd': common,  # of all nodes: without a lock, and with no look for a copy-on-write header
+        'ubd1cd': common,  # shared by all nodes: no lock, and no search for a copy-on-write header
         # The newer vec0 has been seen to stop after minutes of NFS. Without a hardware address here a node has
-        # another after each start, which its neighbours have to learn first.
+        # a new one after each start, which its neighbours have to learn first.
         'eth0': f'tuntap,{name},02:00:00:00:00:{int(name[1:]):02x}',
         'uml_dir': lab.state / 'uml',
         'umid': name,
@@ -113,7 +113,7 @@ def arguments(lab: Lab, settings: Settings, name: str) -> list[str]:
 
 
 def environment(lab: Lab) -> dict[str, str]:
-    """What the kernel's process has: where it keeps its memory, and what it needs on this processor."""
+    """The environment of the kernel's process: the place of its memory, and a library if the processor needs it."""
     if ' amx_tile' not in Path('/proc/cpuinfo').read_text():
         return {'TMPDIR': str(lab.state / 'memory')}
     library = lab.state / 'registers.so'

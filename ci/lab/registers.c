@@ -2,7 +2,7 @@
  *
  * It sets the registers of its processes by PTRACE_SETREGSET with a buffer of 2696 bytes, up to those of AVX-512. Linux
  * takes them only whole (xstateregs_set in arch/x86/kernel/fpu/regset.c), and the kernel ends in a panic at its first
- * process. Loaded before it, this completes the buffer: what lies behind is unused, and marked so.
+ * process. Loaded before it, this completes the buffer: the added part is unused, and marked so.
  *
  * It includes no header, so that any C compiler can make it.
  */

@@ -1,4 +1,4 @@
-"""What one Slurm lab is made of: its places, its settings, its configuration files, and its daemons in order."""
+"""The parts of one Slurm lab: its paths, its settings, its configuration files, and its daemons in order."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ACCOUNTING_PACKAGES = {
 
 
 class Settings(NamedTuple):
-    """What a lab was made with; its marker file holds them."""
+    """The settings that a lab was made with; its marker file holds them."""
 
     nodes: int
     accounting: bool
@@ -60,7 +60,7 @@ class Daemon(NamedTuple):
 
 @dataclass(frozen=True)
 class Lab:
-    """The places of one lab, all made from its directory."""
+    """The paths of one lab, all below its directory."""
 
     directory: Path
 
@@ -98,17 +98,17 @@ class Lab:
 
     @property
     def hosts(self) -> Path:
-        """A hosts file for each host. Made from the directory's name, it marks the lab though its files be gone."""
+        """The folder of the hosts files. Its name, from the lab's path, marks the lab even if its files are gone."""
         return self.directory / f'hosts.{hashlib.sha256(os.fsencode(self.directory)).hexdigest()[:16]}'
 
     @property
     def folders(self) -> list[Path]:
-        """With the marker, all that the lab ever makes in its directory."""
+        """All folders that the lab makes in its directory; it makes only the marker beside them."""
         return [self.conf.parent, self.run, self.log, self.state, self.spool, self.database, self.hosts]
 
 
 def read_settings(lab: Lab) -> Settings | None:
-    """None if there is no lab; ValueError if it is one of another version."""
+    """The settings of a lab, None if there is none; ValueError if the lab is of another version."""
     try:
         return Settings(**json.loads(lab.marker.read_text()))
     except FileNotFoundError:
@@ -118,9 +118,9 @@ def read_settings(lab: Lab) -> Settings | None:
 
 
 def write_files(lab: Lab, settings: Settings) -> None:
-    """The marker first, so that whatever is there can be removed again."""
+    """Write the files of a new lab; the marker first, so that an unfinished lab can be removed again."""
     lab.marker.write_text(json.dumps(settings._asdict()) + '\n')
-    # In root's lab others may submit jobs: they read slurm.conf and speak to the socket of munge.
+    # In root's lab others may submit jobs: they read slurm.conf and connect to the socket of munge.
     lab.directory.chmod(0o755 if os.geteuid() == 0 else 0o700)
     for folder in lab.folders:
         folder.mkdir()
@@ -155,7 +155,7 @@ def free_ports(count: int) -> int:
 
 
 def daemons(lab: Lab, settings: Settings) -> list[Daemon]:
-    """All that belongs to the lab but the keeper, in the order of starting."""
+    """All daemons of the lab but the keeper, in the order of starting."""
 
     def on_port(number: int) -> Callable[[], bool]:
         return lambda: listens(socket.AF_INET, (settings.address(CONTROL), settings.first_port + number))
@@ -205,7 +205,7 @@ def bootstrap(lab: Lab) -> tuple[list[str], str]:
 
 
 def registration() -> str:
-    """For sacctmgr: urgent cancels the jobs of normal, and onenode gives one node and no more."""
+    """Input for sacctmgr: jobs of urgent cancel those of normal, and onenode limits a job to one node."""
     return f"""\
 add cluster lab
 add qos urgent preempt=normal priority=1000
@@ -220,8 +220,8 @@ def write_private(path: Path, content: bytes) -> None:
         file.write(content)
 
 
-# The daemons listen at 127.0.0.1 alone. An srun on the machine itself would listen where the machine's name leads, by
-# Debian's installer at 127.0.1.1, and the nodes answer to 127.0.0.1.
+# The daemons listen at 127.0.0.1 alone. An srun on the machine itself would listen at the address of the machine's
+# name, by Debian's installer 127.0.1.1, but the nodes answer to 127.0.0.1.
 LOOPBACK_ONLY = 'CommunicationParameters=NoCtldInAddrAny,NoInAddrAny\n'
 
 
@@ -308,11 +308,11 @@ StorageLoc=slurm
 
 
 def maria_options(lab: Lab) -> list[str]:
-    """Small and quick: what this database holds ends with the lab."""
+    """Options for a small and quick database, whose content ends with the lab."""
     return [
         '--no-defaults',
         f'--datadir={lab.database}',
-        f'--tmpdir={lab.database}',  # names there have the process number, the same in every lab
+        f'--tmpdir={lab.database}',  # file names there have the process number, which is the same in every lab
         f'--user={user_name()}',
         '--skip-networking',
         '--skip-log-bin',
