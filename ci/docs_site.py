@@ -1,4 +1,4 @@
-"""Hook of mkdocs.yml: what GitHub's Markdown has and Python's has not."""
+"""Hook of mkdocs.yml for features of GitHub's Markdown that Python's lacks."""
 
 import re
 from typing import Any
@@ -9,7 +9,7 @@ TEXT_BEFORE_LIST = re.compile(r'^(?![-*|>#\s]|\d+\. )(.+\n)(?=(?:[-*]|\d+\.) )',
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Links to files of the repository that are no page become plain words; a list may follow a line of text."""
+    """Turns links to repository files that are no pages into plain words, and lets a list follow a line of text."""
     parts = FENCED.split(markdown)
     parts[::2] = [TEXT_BEFORE_LIST.sub(r'\1\n', OUTSIDE.sub(r'\1', prose)) for prose in parts[::2]]
     return ''.join(parts)

@@ -1,4 +1,4 @@
-"""What a wheel has beside the library: what seatrial.site.load looks for, and the commit that it is made of."""
+"""Adds to a wheel the files that seatrial.site.load looks for, and the commit that the wheel is built from."""
 
 import shutil
 import subprocess
@@ -21,13 +21,13 @@ DESCRIBE = ('git', 'describe', '--always', '--abbrev=12', '--exclude=*', '--dirt
 
 class Wheel(BuildHookInterface):  # type: ignore[type-arg]
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add them, but to no editable installation, which finds them in the checkout."""
+        """Add the files, except to an editable installation, which finds them in the checkout."""
         if version != 'standard':
             return
         forced, top = build_data['force_include'], Path(self.root)
         for file in (file for pattern in ALONG for file in top.glob(pattern)):
             forced[str(file)] = f'seatrial/shipped/{file.relative_to(top)}'
-        # An archive of ci/bundle has the file in it.
+        # An archive of ci/bundle has no .git, but the file COMMIT already.
         if (top / '.git').exists() and shutil.which('git'):
             self.folder = tempfile.TemporaryDirectory()
             made = Path(self.folder.name, 'COMMIT')
