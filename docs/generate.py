@@ -152,7 +152,7 @@ def _classes(module: str) -> dict[str, ast.ClassDef]:
 
 
 def in_words(kind: Any, readers: typing.Sequence[Any] = ()) -> str:
-    """How a value is written: what its reader says of itself, else what it is made of, else the reader's name."""
+    """The format of a value: the docstring of its reader, else the format of its parts, else the reader's name."""
     functions = [reader.func for reader in readers if hasattr(reader, 'func')]
     documented = next((function.__doc__ for function in functions if function.__doc__), '')
     parts, origin = typing.get_args(kind), typing.get_origin(kind)

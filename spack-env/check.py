@@ -1,4 +1,4 @@
-"""What spack-env/install asks before and after: exit status 0, or 64 and one line a fault.
+"""Checks that spack-env/install makes before and after: exit status 0, or 64 and one line for each fault.
 
 check.py spack CORE REPOSITORY LEAST      the folders of Spack and of its package repository
 check.py lock SPACK_YAML LOCK SYSTEM      the lock against what is asked for
@@ -82,7 +82,7 @@ def all_installed(lock: str, database: str) -> Mapping[str, Any]:
 
 
 def said_by(*command: str) -> str:
-    """What a command says; empty where it does not answer."""
+    """The standard output of a command; empty if it does not answer or fails."""
     answer = ask(list(command), ANSWER_S)
     return answer.stdout if answer and answer.exit_status == 0 else ''
 

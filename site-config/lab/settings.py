@@ -10,7 +10,7 @@ REFRAME = f'{HERE}/../../.seatrial-lab/reframe'
 
 
 def has_accounting():
-    """Whether the lab at hand was made with --accounting, as its slurm.conf says."""
+    """True if the lab at hand was made with --accounting, by its slurm.conf."""
     conf = Path(os.environ.get('SLURM_CONF', ''))
     return conf.is_file() and 'AccountingStorageType=accounting_storage/slurmdbd' in conf.read_text()
 

@@ -350,7 +350,7 @@ class Allocations(NamedTuple):
 def asked_by_contract(
     site: Site, declared: Mapping[str, Declared], only: Sequence[str], system: str | None
 ) -> list[Allocations]:
-    """What `seatrial accept` still has to measure, in any state; empty without a contract. Raises SiteError."""
+    """Allocations that `seatrial accept` has yet to measure, in any state; none if no contract. Raises SiteError."""
     asked, open_ = contracts.contract_of_site(site, declared), list[Allocations]()
     if asked is None:
         return []

@@ -118,7 +118,7 @@ def controlled(
 
 
 def _comparisons(plan: TrialPlan, records: Records, stage: str, sizing: int) -> Tuple[PlaceComparison, ...]:
-    """Those of the valid samples of this stage and size."""
+    """The comparisons of the valid samples of this stage and size."""
     by_way: Dict[Tuple[str, str], List[Tuple[str, float]]] = {}
     valid = [sample for sample in records.samples if sample.stage in ('measured', CONFIRM) and sample.valid]
     states = by_key((sample.phase, sample.cache) for sample in valid)
