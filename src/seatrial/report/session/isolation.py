@@ -17,7 +17,7 @@ MAX_NOT_TESTED = 32
 SLOWEST = 12  # places that are drawn by themselves where the others are quantiles
 _QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 _FORMS = {SLOW: plot.FULL, SUSPECTED: plot.OPEN, CLEARED: plot.OPEN}
-_SAID = {SLOW: 'slow', SUSPECTED: 'may be slow', CLEARED: 'slow only once', USUAL: 'usual'}
+_VERDICTS = {SLOW: 'slow', SUSPECTED: 'may be slow', CLEARED: 'slow only once', USUAL: 'usual'}
 
 
 class ComparedColumn(NamedTuple):
@@ -27,7 +27,7 @@ class ComparedColumn(NamedTuple):
 
 
 def view(isolation: Isolation | None, system: str) -> dict[str, Any] | None:
-    """A sweep for templates/isolation.html; None if nothing was measured. said: verdicts in words"""
+    """A sweep for templates/isolation.html; None if nothing was measured. verdicts: words of each verdict"""
     if isolation is None or not isolation.places:
         return None
     style = plot.styles(column.label for column in isolation.columns)
@@ -49,7 +49,7 @@ def view(isolation: Isolation | None, system: str) -> dict[str, Any] | None:
         'isolation': isolation,
         'columns': columns,
         'shown': isolation.places[: max(MAX_ROWS, named)],
-        'said': _SAID,
+        'verdicts': _VERDICTS,
         'summary': summary(isolation),
         'chart': _chart(isolation, columns),
         'not_tested': cut(lost, MAX_NOT_TESTED),
@@ -106,7 +106,7 @@ def _line(column: ComparedColumn, points: Sequence[tuple[float, PlaceVerdict]]) 
     for rank, (share, place) in enumerate(points):
         if len(points) <= MAX_DOTS or rank < SLOWEST or place.verdict != USUAL:
             text = f'{place.name}, {column.label}: {column.unit.words(place.scores[column.label].figure)}'
-            named = _SAID[place.verdict] if place.verdict != USUAL else ''
+            named = _VERDICTS[place.verdict] if place.verdict != USUAL else ''
             text += f', {percent(share)}{", " if named else ""}{named}'
             form = _FORMS.get(place.verdict, plot.DOT)
             marks.append(plot.Mark(rank / last, share, column.style, form, text, label=named))
