@@ -181,7 +181,7 @@ def options_of(phase: str, point: Point) -> Tuple[str, ...]:
     options += ['-z', str(tree.depth), '-b', str(tree.branching), '-I'] if tree.depth else ['-n']
     options += [str(files or empties)]
     act = phase_of(point, phase)
-    options += ['-w' if phase == 'create' else '-e', str(size)] if size and act.moves else []
+    options += ['-w' if act.makes else '-e', str(size)] if size and act.moves else []
     options += ['-y'] if tree.fsync and act.makes else []
     shifted = tree.subtrees == 'shared' and point.nodes >= SHIFT_NODES and act.needs
     return (*options, '-N', '1') if shifted else tuple(options)
