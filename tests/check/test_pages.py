@@ -77,6 +77,6 @@ def test_the_trial_of_the_page_on_slow_nodes_has_the_one_case_of_its_command_and
 def test_how_long_a_timed_region_of_a_contract_must_last_is_what_one_page_says():
     acceptance_s = PROFILES['acceptance'].effort.min_s
     text = ' '.join(page('reference/references.md').split())
-    assert f'Long is {STORAGE_MIN_S:g} s or more, and {acceptance_s:g} s or more in the profile `acceptance`.' in text
+    assert f' {STORAGE_MIN_S:g} s or more, and {acceptance_s:g} s or more in the profile `acceptance`.' in text
     for name in ('tutorials/accept-a-system.md', 'reference/site-config.md'):
         assert 'references.md#how-a-figure-is-judged)' in page(name)
