@@ -425,7 +425,7 @@ RESYNC = {'storage_target_state': state(3, 'Online / Needs-resync')}
         (
             'gpfs',
             {'yes:ready:up:7:ess5000::3:2:2:2257848107008:0A0B0C0E632377DB::': 'ye'},
-            'mmlsdisk says a line',
+            'mmlsdisk prints a line',
             '',
         ),
         (

@@ -143,7 +143,7 @@ def records_of(text: str, section: str = '') -> List[Dict[str, str]]:
         if fields[2] == 'HEADER':
             names = fields
         elif names is not None and len(fields) < len(names):
-            raise NoAnswer(f'{fields[0]} says a line that is cut short: {show(line)}')
+            raise NoAnswer(f'{fields[0]} prints a line that is cut short: {show(line)}')
         elif names is not None:
             records.append(dict(zip(names, fields)))
     return records

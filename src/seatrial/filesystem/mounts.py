@@ -12,19 +12,8 @@ IN_MEMORY = ('tmpfs', 'ramfs', 'hugetlbfs')  # kernel types with files in memory
 LOCAL = (*KERNEL_CACHED, *IN_MEMORY, 'zfs', 'bcachefs')  # kernel types without a server
 # Kernel types that are part of Linux; modules of others, such as zfs, mostly have a version.
 OF_LINUX = (
-    *LOCAL,
-    'nfs',
-    'nfs4',
-    'ceph',
-    'ocfs2',
-    'pvfs2',
-    'gfs2',
-    'cifs',
-    'smb3',
-    'afs',
-    '9p',
-    'virtiofs',
-    'squashfs',
+    *(*LOCAL, 'nfs', 'nfs4', 'ceph', 'ocfs2', 'pvfs2', 'gfs2', 'cifs', 'smb3', 'afs'),
+    *('9p', 'virtiofs', 'squashfs', 'erofs'),
 )
 LINKS = 40  # the most that Linux follows in one path (path_resolution(7))
 _ESCAPE = re.compile(r'\\([0-7]{3})')
@@ -74,7 +63,7 @@ def read_mounts() -> Iterable[Mount]:
 
 
 def read_proc(file: str) -> str:
-    """The text of a file below /proc; empty where it cannot be read."""
+    """The text of a file below /proc or /sys; empty where it cannot be read."""
     try:
         with open(file, encoding='utf-8', errors='surrogateescape') as stream:
             return stream.read()
