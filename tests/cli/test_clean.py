@@ -124,17 +124,23 @@ exec(code)
 
 
 @pytest.mark.parametrize(
-    ('mounted', 'stays'),
-    [('fuse pvfs2fuse#tcp://s1:3334/fs', ''), ('fuse.sshfs host:', ''), ('xfs /dev/sdb1', 'copied or moved')],
+    ('mounted', 'more', 'stays'),
+    [
+        ('fuse pvfs2fuse#tcp://s1:3334/fs', '', ''),
+        ('fuse pvfs2fuse#tcp://s1:3334/fs', 'precious', 'data/precious: the session did not make it'),
+        ('fuse.sshfs host:', '', ''),
+        ('xfs /dev/sdb1', '', 'copied or moved'),
+    ],
 )
 def test_where_inode_numbers_do_not_last_owner_name_and_contents_show_whose_it_is(
-    clean, killed, target, site, tmp_path, monkeypatch, mounted, stays
+    clean, killed, target, site, tmp_path, monkeypatch, mounted, more, stays
 ):
     mountinfo = tmp_path / 'mountinfo'
     mountinfo.write_text(f'22 1 8:1 / / rw - ext4 /dev/sda1 rw\n40 22 0:50 / {target} rw - {mounted} rw\n')
     looks = LOOKS.format(python=sys.executable, mountinfo=str(mountinfo))
     python = executable(tmp_path / 'python', looks)
     monkeypatch.setattr(sys, 'executable', str(python))
+    (killed / 'data' / (more or 'data.00000001')).touch()
     marker = killed / rundir.MARKER
     marker.write_text(json.dumps({**json.loads(marker.read_text()), 'inode': 1, 'marker_inode': 2}))
     forget_locks(site)

@@ -158,3 +158,5 @@ def test_the_catalogue_is_listed_with_what_covers_it_and_without_a_site(on_site,
     done = on_site('list', '--catalogue')
     words = r'^Dai et al. 2019 +FS-01 +LFSCK over inodes +no check: `seatrial lfsck`'
     assert done.status == 0 and re.search(words, done.out, re.MULTILINE)
+    for tried in ('ext4 and Lustre 2.17; never GPFS, which nobody', 'an NFS server and one of OrangeFS 2.10'):
+        assert tried in ' '.join(done.out.split())

@@ -39,6 +39,7 @@ def check(name, workload, sweep):
 ACCESS, LARGE = "data_access('multiple', operations=('{}',), bytes_per_task='1MiB')", "'transfer_size', (524288,)"
 CHECK = IMPORTS + check('Reads', ACCESS.format('read'), LARGE)
 OWN_PATH = 'path: state/trials, records_on_target: true'
+ORANGEFS = 'orangefs, path: /mnt, layouts: {{wide: {{{}}}}}'
 ENGINES = (
     IMPORTS
     + check('OfIor', ACCESS.format('read'), LARGE)
@@ -121,6 +122,8 @@ def site(tmp_path):
         ('bytes: 1GiB', 'bytes: 1200MB', 0, ''),
         (OWN_PATH, 'path: “/scratch”', 64, 'write an absolute one without further quotes'),
         (OWN_PATH, "path: 'C:\\scratch'", 64, 'write an absolute one without further quotes'),
+        (f'posix, {OWN_PATH}', ORANGEFS.format('num_dfiles: 2'), 64, 'num_dfiles of a directory is stored'),
+        (f'posix, {OWN_PATH}', ORANGEFS.format('dist_name: odd'), 64, 'is accepted, and then no file can be made'),
     ],
 )
 def test_units_and_paths_are_taken_as_written_or_refused_with_a_remedy(site, command, old, new, status, words):
@@ -220,12 +223,15 @@ def test_of_beegfs_layouts_targets_and_records_are_seen(site, tmp_path, monkeypa
     engine = make_stub_fio(tmp_path / 'stubs', ('measured', {'seconds': 0.2}))
     path = OWN_PATH.replace('state/trials', str(target)) + ', storage_targets: [1, 3]'
     made = site(OWN_PATH, f'{path}, layouts: {{wide: {{stripe_count: 2, stripe_size: 1MiB}}}}')
-    shutil.copy(REPOSITORY / 'checks' / 'isolation' / 'nodes_and_targets.py', made.checks / 'access')
+    for name in ('isolation/nodes_and_targets.py', 'metadata/posix.py'):
+        shutil.copy(REPOSITORY / 'checks' / name, made.checks / 'access')
     trials = made.folder / 'trial.yaml'
-    text = trials.read_text().replace('type: posix', 'type: beegfs')
+    text = trials.read_text().replace('type: posix', 'type: beegfs').replace('[{name: fio,', '[posixops, {name: fio,')
     *_, last = text.splitlines()
     last = last.replace("'*'", 'StorageTargetBandwidth').replace('nodes: [1]', 'nodes: [1], bytes_per_task: 1MiB')
-    text = text.replace("'*'", 'Reads').replace('nodes: [1]', 'nodes: [1], layouts: [wide]') + f'{last}\n'
+    semantics = last.replace('StorageTargetBandwidth', 'PosixSemantics').replace(', bytes_per_task: 1MiB', '')
+    text = text.replace("'*'", 'Reads').replace('nodes: [1]', 'nodes: [1], layouts: [wide]')
+    text += f'{last}\n{semantics}\n'
     trials.write_text(re.sub('program: [^}]*', f'program: {engine}', text))
     BeeGfsStand(tmp_path, target, monkeypatch).answers(targets=1)
     mounted = 'beegfs beegfs_nodev rw,cfgFile=/etc/beegfs/beegfs-client.conf'
@@ -233,6 +239,7 @@ def test_of_beegfs_layouts_targets_and_records_are_seen(site, tmp_path, monkeypa
     written = records_of(made, 'scratch')
     assert '"rule":"P5a"' in written and 'c2.S1M, but has c1.S1M.targets1' in written
     assert '"rule":"P18a"' in written, 'two mounts of one client'
+    assert 'P25: probe@two-tasks: the client keeps locks to itself' in str(made.cases['PosixSemantics']['labels'])
     of_targets = made.cases['StorageTargetBandwidth']
     refused = 'only root may put files on chosen targets' in str(of_targets['reasons'])
     assert refused == (os.geteuid() != 0) and 'P5a' not in str(of_targets), of_targets
@@ -266,8 +273,14 @@ import ctypes, errno, os, sys, types
 def stat(path, **more):
     seen = genuine(path, **more)
     fields = {{name: getattr(seen, name) for name in dir(seen) if name.startswith('st_')}}
-    return os.stat_result(tuple(seen), {{**fields, 'st_blocks': 1}})
+    return os.stat_result((*seen[:3], 2, *seen[4:]), {{**fields, 'st_blocks': 1}})
+def makedirs(path, *arguments, **more):
+    if len(path) > 2048:
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
+    make(path, *arguments, **more)
 genuine, os.stat, os.utime = os.stat, stat, lambda *arguments, **more: None
+make, os.makedirs = os.makedirs, makedirs
+os.setuid = os.setgid = os.setgroups = lambda ids: None
 ctypes.CDLL = lambda *arguments, **more: types.SimpleNamespace(fallocate=lambda *arguments: -1)
 ctypes.get_errno = lambda: errno.EOPNOTSUPP
 if '-c' not in sys.argv:
@@ -276,23 +289,33 @@ place = sys.argv.index('-c') + 1
 code, sys.argv = sys.argv[place], ['-c', *sys.argv[place + 1 :]]
 exec(code)
 """
-"""A Python whose file system sets no times, reserves no space and gives every file one block."""
+"""A Python whose file system sets no times, reserves no space, gives every file one block and two names, takes no
+long path, and lets every user do what root may."""
+SEEN_FALSE = {
+    'fallocate': 'Operation not supported',
+    'times': 'where it was set back to 1000000000',
+    'times_after_2038': 'where it was set to 2147483648 (2038)',
+    'links_after_renames': 'a file has 2 names, after a rename over one of two',
+    'paths_of_4095_bytes': 'could not make a file: File name too long',
+}
+SEEN_BY_ROOT = {
+    'permissions': 'of a file 0600 by user 61001 (in no group of the owner, user 61000) was not refused, where',
+    'sticky_directories': "unlink() of another's file in a sticky directory by user 61001 (in no group of the owner",
+    'ownership': 'st_uid is 0 and not 61000',
+}
 
 
 @pytest.mark.long
-def test_guarantees_are_not_held_to_hold_by_emulation_by_one_block_or_by_a_time_that_was_not_set(site):
+def test_guarantees_are_not_held_to_hold_by_emulation_by_one_block_or_by_what_was_not_set_counted_or_refused(site):
     made = site('fio', 'posixops', engine='posixops', text=LYING.format(python=sys.executable))
     shutil.copy(REPOSITORY / 'checks' / 'metadata' / 'posix.py', made.checks / 'access' / 'reads.py')
     made.run('--profile=smoke', 'PosixSemantics')
     *_, line = (line for line in records_of(made, 'scratch').splitlines() if '"facts":[{' in line)
     facts = {fact['name']: fact for fact in json.loads(line)['measurement']['facts']}
-    assert (facts['fallocate']['holds'], facts['sparse_files']['holds'], facts['times']['holds']) == (
-        False,
-        None,
-        False,
-    )
-    assert 'Operation not supported' in facts['fallocate']['seen']
-    assert 'where it was set back to 1000000000' in facts['times']['seen']
+    assert facts['sparse_files']['holds'] is None
+    assert os.geteuid() == 0 or 'as root a session also tries two users' in facts['permissions']['seen']
+    for name, words in (SEEN_FALSE if os.geteuid() else SEEN_FALSE | SEEN_BY_ROOT).items():
+        assert facts[name]['holds'] is False and words in facts[name]['seen'], facts[name]
 
 
 # Lustre, whose lfs and lctl are stand-ins that print genuine outputs, in the forms of other releases

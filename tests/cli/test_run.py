@@ -26,6 +26,7 @@ from seatrial.job.directory.rundir import MARKER
 from seatrial.judge import session
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.model import lines
+from seatrial.model.plan import read_plan
 from seatrial.model.record import KINDS
 from seatrial.session import carry_out, progress
 from seatrial.site.load import load
@@ -318,3 +319,5 @@ def test_two_mounts_of_one_storage_have_one_lock(command, site, monkeypatch, tmp
     with lock.acquire(load(site.folder).state, 'scratch', 'another'):
         done = command('run', f'--site={site.folder}', f'--checks={site.checks}', 'Reads')
     assert ('nothing was measured: storage system scratch is held by session another' in done.out) == locked
+    (plan,) = site.folder.glob('state/sessions/*/cases/*/plan.json')
+    assert read_plan(str(plan)).target.recovery_limit_s == (900.0 if kind == 'beegfs' else 300.0)
