@@ -224,5 +224,5 @@ def test_a_check_covers_what_it_names_and_what_its_expectations_are_of(checks):
 
 
 def test_a_row_that_there_is_not_is_refused_with_the_check(checks):
-    with pytest.raises(CheckError, match="EmptyFiles.covers: 'FN-99' is no test of the sources"):
+    with pytest.raises(CheckError, match="EmptyFiles.covers: 'FN-99' is no test of docs/reference/catalogue.md"):
         covered([replace(checks['EmptyFiles'], covers=('FN-99',))])

@@ -308,11 +308,18 @@ QUOTA = QUOTA_HEADING + (
 )
 
 
+OF_DIRECTORY = {
+    'user.pvfs2.dist_name': b'simple_stripe\0',
+    'user.pvfs2.dist_params': b'strip_size:1048576\0',
+    'user.pvfs2.num_dfiles': b'2\0',
+}
+
+
 def on_orangefs(folder, monkeypatch, stack, changed):
     texts = transcripts('orangefs')['fuse-2.10'] | transcripts('orangefs')['kernel-2.10']
     (mount,) = mounts.parse_mountinfo(texts['kernel-mount.out' if changed == 'kernel' else 'mountinfo.out'])
     monkeypatch.setattr(mounts, 'read_mounts', lambda: [mount._replace(point=f'{folder}/mnt')])
-    monkeypatch.setattr(os, 'getxattr', lambda path, name: b'strip_size:1048576\0')
+    monkeypatch.setattr(os, 'getxattr', lambda path, name: OF_DIRECTORY[name])
     version = f"[ $1 != -v ] || exec echo '{texts['version.out'].strip()}'"
     ping = 'ping.out' if changed in ({}, 'kernel') else changed
     exit_code = 253 if ping.startswith('down') else 0
@@ -414,7 +421,7 @@ RESYNC = {'storage_target_state': state(3, 'Online / Needs-resync')}
         ('posix', 'wekafs', 'client version: unknown: it is no part of Linux', ''),
         ('orangefs', 'down-ping.out', 'server 2 does not answer', 'tcp://127.0.0.1:3336: does not answer'),
         ('orangefs', 'kernel', 'type pvfs2; mount', ''),
-        ('orangefs', 'kernel', 'default layout: strip_size:1048576 servers 3: 0-2 P17c', ''),
+        ('orangefs', 'kernel', 'dist_params strip_size:1048576, num_dfiles 2 servers 3: 0-2 P17c', ''),
         ('gpfs', {'ready:up:3': 'ready:down:3'}, 'disk 3 down', 'RG003VS004: down'),
         ('gpfs', {'ready:up:3': 'being emptied:up:3'}, 'disk 3 being emptied', ''),
         ('gpfs', {'ib0:NIC:HEALTHY': 'ib0:NIC:FAILED'}, 'NETWORK of ib0 FAILED', 'this node: NETWORK of'),

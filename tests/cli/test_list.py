@@ -68,9 +68,15 @@ def test_no_launch_is_killed_in_a_failover_of_its_mount(
 @pytest.mark.parametrize(
     ('layout', 'words'),
     [
-        ('stripe_count: 2', 'layouts.few.stripe_count: every file lies on all servers'),
-        ('num_dfiles: 2', 'layouts.few.num_dfiles: every file lies on all servers'),
-        ('dist_name: nonsense', 'layouts.few.dist_name: layouts have simple_stripe; any other name is accepted, and'),
+        ('num_dfiles: 2', 'layouts.few.num_dfiles: unknown key; write one of stripe_count,'),
+        (
+            'dist_name: nonsense',
+            "few.dist_name: 'nonsense' is no distribution of layouts; write basic_dist or",
+        ),
+        (
+            'stripe_count: 2, dist_name: basic_dist',
+            'few.stripe_count: leave it out: basic_dist chooses the servers',
+        ),
     ],
 )
 def test_a_layout_that_orangefs_ignores_or_chokes_on_is_refused(on_site, site, layout, words):

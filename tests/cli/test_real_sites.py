@@ -39,7 +39,6 @@ def check(name, workload, sweep):
 ACCESS, LARGE = "data_access('multiple', operations=('{}',), bytes_per_task='1MiB')", "'transfer_size', (524288,)"
 CHECK = IMPORTS + check('Reads', ACCESS.format('read'), LARGE)
 OWN_PATH = 'path: state/trials, records_on_target: true'
-ORANGEFS = 'orangefs, path: /mnt, layouts: {{wide: {{{}}}}}'
 ENGINES = (
     IMPORTS
     + check('OfIor', ACCESS.format('read'), LARGE)
@@ -122,8 +121,6 @@ def site(tmp_path):
         ('bytes: 1GiB', 'bytes: 1200MB', 0, ''),
         (OWN_PATH, 'path: “/scratch”', 64, 'write an absolute one without further quotes'),
         (OWN_PATH, "path: 'C:\\scratch'", 64, 'write an absolute one without further quotes'),
-        (f'posix, {OWN_PATH}', ORANGEFS.format('num_dfiles: 2'), 64, 'num_dfiles of a directory is stored'),
-        (f'posix, {OWN_PATH}', ORANGEFS.format('dist_name: odd'), 64, 'is accepted, and then no file can be made'),
     ],
 )
 def test_units_and_paths_are_taken_as_written_or_refused_with_a_remedy(site, command, old, new, status, words):
@@ -253,7 +250,7 @@ def test_a_layout_of_orangefs_is_proved_by_the_stripes_and_the_servers_of_a_file
         os.setxattr(tmp_path, 'user.probe', b'')
     except OSError:
         pytest.skip('extended attributes of users are not supported here')
-    layouts = 'layouts: {wide: {stripe_size: 1MiB}, even: {stripe_size: 256KiB}}'
+    layouts = 'layouts: {wide: {stripe_size: 1MiB}, even: {stripe_count: -1, stripe_size: 256KiB}}'
     made, shown = site(OWN_PATH, f'{OWN_PATH}, {layouts}'), transcripts('orangefs')['fuse-2.10']
     trials = made.folder / 'trial.yaml'
     text = trials.read_text().replace('type: posix', 'type: orangefs').replace('[{name: fio,', '[dd, {name: fio,')
@@ -264,8 +261,8 @@ def test_a_layout_of_orangefs_is_proved_by_the_stripes_and_the_servers_of_a_file
         executable(tmp_path / 'bin' / name, f"#!/bin/sh\ncat <<'END'\n{shown[output]}END\n")
     run_where(made, tmp_path, {made.folder / 'state' / 'trials': 'pvfs2 tcp://127.0.0.1:3334/trialfs rw'}, 'smoke')
     written = records_of(made, 'scratch')
-    assert '"rule":"P5a"' in written and 'S1M, but has S256k' in written
-    assert '"rule":"P5c"' in written and 'S256k: all = 1 of 3 servers' in written
+    assert '"rule":"P5a"' in written and 'S1M, but has c1.S256k' in written
+    assert '"rule":"P5c"' in written and 'c-1.S256k: all = 1 of 3 servers' in written
 
 
 LYING = """#!{python} -I

@@ -100,7 +100,7 @@ def test_a_mount_of_an_unknown_kernel_type_may_block_for_300_s(mount, limit_s):
         ('beegfs', {'stripe_count': 0}, 'stripe_count: 0 is not a number of storage targets'),
         ('beegfs', {'mirrored': False}, 'mirrored: false is not true; leave it out'),
         ('beegfs', {'pool': 'flash'}, "pool: 'flash' is not a storage pool's number"),
-        ('orangefs', {'stripe_count': 2}, 'stripe_count: every file lies on all servers'),
+        ('orangefs', {'stripe_count': 0}, 'stripe_count: 0 is not a number of servers'),
         ('posix', {'stripe_count': 2}, 'no layout can be set on posix; remove it'),
     ],
 )

@@ -51,6 +51,9 @@ def test_measured_in_turn_a_synchronous_disk_is_worse_than_memory(mounted):
 
 
 def test_measured_in_turn_with_itself_it_is_neither_better_nor_worse(mounted):
-    verdict, output = mounted('memory', 'memory', rounds=3)
+    for _ in range(2):  # a difference by chance is named in one comparison of 20, so not in two in a row
+        verdict, output = mounted('memory', 'memory', rounds=3)
+        if verdict in ('same', 'undecided'):
+            break
     assert verdict in ('same', 'undecided')
     assert 'No recorded difference' in output

@@ -103,9 +103,7 @@ def rows_of(check: Declared) -> set[str]:
     known = {row.id for row in CATALOGUE}
     stems = {match.group() for expectation in check.expectations if (match := _STEM.match(expectation.id))}
     if unknown := sorted(set(check.covers) - known):
-        raise CheckError(
-            f"{check.name}.covers: '{unknown[0]}' is no test of the sources; see docs/reference/catalogue.md"
-        )
+        raise CheckError(f"{check.name}.covers: '{unknown[0]}' is no test of docs/reference/catalogue.md")
     return (stems & known) | set(check.covers)
 
 

@@ -29,9 +29,7 @@ def _as_label(context: click.Context, parameter: click.Parameter, label: str) ->
 
 @click.command()
 @session_options
-@click.option(
-    '--label', default='', callback=_as_label, help='A name for the session, as `seatrial compare` takes it.'
-)
+@click.option('--label', default='', callback=_as_label, help='A name of the session, for `seatrial compare`.')
 @click.option(
     '--ab',
     nargs=2,

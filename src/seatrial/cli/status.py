@@ -23,9 +23,7 @@ from seatrial.site.load import answering
 @click.command()
 @profile_option('nightly', 'The profile that is scheduled.')
 @click.option('--system', help="One of ReFrame's systems, where trial.yaml names several.")
-@click.option(
-    '--notify', is_flag=True, help='Send what is new as a notification, with the command that trial.yaml names.'
-)
+@click.option('--notify', is_flag=True, help='Send what is new with the command that trial.yaml names for it.')
 @site_option
 def status(site_folder: Path, profile: str, system: str | None, notify: bool) -> int:
     """Show how the last run of a profile went, what changed, what was missed and when the next one is due.

@@ -461,9 +461,7 @@ def _check_figures(result: Dict[str, Any], total: Dict[str, Any], point: Point) 
 
 def _check_ranks(ranks: Tuple[RankTime, ...], phase: str, point: Point, seconds: float) -> None:
     if [(rank.access, rank.rank) for rank in ranks] != [(phase, rank) for rank in range(point.tasks)]:
-        raise EngineError(
-            'T9', f'IOR recorded the times of {len(ranks)} ranks, not of 0 to {point.tasks - 1} in order'
-        )
+        raise EngineError('T9', f'IOR recorded the times of {len(ranks)} ranks, not 0 to {point.tasks - 1} in order')
     share = point.data.bytes_per_task
     for rank in ranks:
         if not 0 < rank.with_open_s <= seconds + float(PRINTED_S):

@@ -98,10 +98,8 @@ def choose(
 def why_none(candidates: Sequence[EngineChoice], skipped: Sequence[str]) -> str:
     """The reasons why no candidate measures; without reasons, the kinds that the candidates measure."""
     names = dict.fromkeys(candidate.name for candidate in candidates)
-    kinds = {
-        name: [kind_of(kind).words for engine in engines_called(name) for kind in engine.kinds] for name in names
-    }
-    return '; '.join(skipped or [f'{name}: measures {joined(words, "and")} alone' for name, words in kinds.items()])
+    work = {name: [kind_of(kind).words for engine in engines_called(name) for kind in engine.kinds] for name in names}
+    return '; '.join(skipped or [f'{name}: measures {joined(words, "and")} alone' for name, words in work.items()])
 
 
 def cannot(engine: Engine, points: Sequence[Point]) -> Optional[str]:

@@ -19,7 +19,7 @@ import re
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.filesystem import base, layout_words, posix
-from seatrial.filesystem.layout_words import Stripes, bytes_of, number, read_keys, stripe_size
+from seatrial.filesystem.layout_words import bytes_of, number, read_keys, stripe_size
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, answer_or_unknown, kernel_cold, look, pairs_of, unknown
 from seatrial.model.ask import ask
@@ -160,12 +160,6 @@ class BeeGfs(Mounted):
 
     def layout(self, name: str, settings: Any) -> Layout:
         return BeeGfsLayout(**read_keys(settings, _KEYS)).named(name)
-
-    def _with_stripes(self, name: str, stripes: Stripes) -> Optional[Layout]:
-        try:
-            return self.layout(name, {key: value for key, value in stripes._asdict().items() if value is not None})
-        except base.LayoutError:
-            return None
 
     def _layout_fault(self, layout: Layout, path: str) -> Optional[str]:
         if asked(layout).targets and os.geteuid():

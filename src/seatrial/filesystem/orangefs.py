@@ -2,19 +2,20 @@
 outputs of a real 2.10 with three servers.
 
 A file may not get the layout that was set, so its layout is read from pvfs2-viewdist. Through the kernel client, new
-files follow the attributes dist_name and dist_params of their directory; its num_dfiles is stored but ignored, and
-every file lies on all servers. A layout is therefore a stripe size only. Through FUSE no layout can be set: new files
-ignore dist_params without dist_name; with both, set by pvfs2-xattr, 10 of 14 could not be created (EINVAL)."""
+files follow the attributes dist_name, dist_params (not without dist_name) and num_dfiles of their directory, each a
+string of C: without a zero byte at its end no file could be created (EINVAL), or it was ignored. A num_dfiles beyond
+the number of servers gives a file on all of them. Through FUSE no layout can be set: new files ignore dist_params
+without dist_name; with both, set by pvfs2-xattr, 10 of 14 could not be created (EINVAL)."""
 
 import contextlib
 import errno
 import functools
 import os
 import re
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from seatrial.filesystem import base
-from seatrial.filesystem.layout_words import ALL, Stripes, binary, bytes_of, read_keys, stripe_size
+from seatrial.filesystem import base, layout_words
+from seatrial.filesystem.layout_words import ALL, NUMBER, fitting, number, read_keys, stripe_size
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, answer_or_unknown, read_settings, unknown
 from seatrial.model.layout import Layout
@@ -25,12 +26,34 @@ FUSE_SOURCE = 'pvfs2fuse#'
 CLIENT = '/sys/fs/orangefs'
 CLIENT_SETTINGS = ('op_timeout_secs', 'slot_timeout_secs', 'dcache_timeout_msecs', 'getattr_timeout_msecs')
 ANSWER_S = 60.0  # pvfs2-ping took 20.3 s with one server down, which it tries in two steps of 10 s each
-STRIPE = 'user.pvfs2.dist_params'
+ATTRIBUTES = ('dist_name', 'dist_params', 'num_dfiles')
+MAX_SERVERS = 1024  # PVFS_REQ_LIMIT_DFILE_COUNT of pvfs2-req-proto.h
+SIMPLE = 'simple_stripe'
+OTHERS = ('basic_dist', 'twod_stripe')  # of the other two, varstrip_dist needs a size for each server
 
 _SERVER = re.compile(r'^   (\S+://\S+)(?: (Ok|Failure!|FAILURE: .*))?\n', flags=re.MULTILINE)
 _DATA_SERVERS = re.compile(r'^   data servers:\n((?:   \S+://\S+\n)+)', flags=re.MULTILINE)
+_FILE = re.compile(r'^dist_name = (\w+)\ndist_params:\n(?:.*\bstrip_size:(\d+))?', flags=re.MULTILINE)
 _DATA_FILES = re.compile(r'^Number of datafiles/servers = (\d+)$', flags=re.MULTILINE)
-_STRIP = re.compile(r'\bstrip_size:(\d+)')
+
+
+class OrangeFsLayout(NamedTuple):
+    """A layout that is asked for, or that a file has; None where it is left to the servers."""
+
+    stripe_count: Optional[int] = None  # data servers of a file: num_dfiles
+    dist_name: Optional[str] = None  # the distribution; None: simple_stripe
+    stripe_size: Optional[int] = None  # bytes on one server before the next: strip_size
+
+
+_WORDS = {
+    'c': ('stripe_count', NUMBER),
+    'S': ('stripe_size', layout_words.SIZE),
+    'dist-': ('dist_name', layout_words.NAME),
+}
+
+
+def asked(layout: Layout) -> OrangeFsLayout:
+    return OrangeFsLayout(**layout_words.read_words(layout.asks, _WORDS))
 
 
 class OrangeFs(Mounted):
@@ -43,7 +66,7 @@ class OrangeFs(Mounted):
     tried_on = '2026-11-29'
     sources = 'outputs of a real 2.10: three servers, FUSE and the kernel client of Linux 6.1'
     no_layout = ''
-    no_pinning = 'no target of choice: a file lies on all servers'
+    no_pinning = 'no target of choice: OrangeFS chooses the servers of a file'
     servers_apart = True
     kernel_counts_reads = False
 
@@ -56,7 +79,7 @@ class OrangeFs(Mounted):
             version = answer_or_unknown(lambda: f'orangefs {_output("pvfs2-ping", "-v").strip()}')
             return {'client version': version, 'file system': _volume(mount)}
         settings = read_settings('orangefs', CLIENT, CLIENT_SETTINGS)
-        return {**settings, 'file system': _volume(mount), 'default layout': _stripe_of_new_files(path)}
+        return {**settings, 'file system': _volume(mount), 'default layout': _attributes_of(path)}
 
     def behaviour(self, path: str) -> base.Behaviour:
         """I/O to a server that is down fails with ECONNREFUSED after about 10 s (observed with 2.10)."""
@@ -85,46 +108,66 @@ class OrangeFs(Mounted):
         return base.Targets(tuple(rows), {}, '' if rows else 'pvfs2-ping lists no server')
 
     def behind(self, path: str, file: str, offset: Optional[int]) -> str:
-        """The servers that are down, because a file lies on all servers."""
+        """The servers that are down, because a file lies on all servers by default."""
         return '; '.join(f'server {row.name}: {row.fault}' for row in self.targets(path).rows if row.fault)
 
     def layout(self, name: str, settings: Any) -> Layout:
-        for key in _REFUSED_KEYS:
-            if isinstance(settings, dict) and key in settings:
-                raise base.LayoutError([key], _REFUSED_KEYS[key])
-        stripe = read_keys(settings, {'stripe_size': stripe_size('a stripe size')}).get('stripe_size')
-        return Layout(name, NAME, (f'S{binary(stripe)}',), places_file=True) if stripe else Layout(name)
-
-    def _with_stripes(self, name: str, stripes: Stripes) -> Optional[Layout]:
-        """None for a stripe count other than ALL: every file lies on all servers."""
-        if stripes.stripe_count not in (None, ALL) or stripes.stripe_size is None:
-            return None
-        return self.layout(name, {'stripe_size': stripes.stripe_size})
+        wanted = OrangeFsLayout(**read_keys(settings, _KEYS))
+        if wanted.dist_name and wanted.stripe_count:
+            raise base.LayoutError(['stripe_count'], f'leave it out: {wanted.dist_name} chooses the servers')
+        words = layout_words.written(wanted, _WORDS)
+        needed = max(wanted.stripe_count or 1, 1)
+        return Layout(name, NAME, words, needed, places_file=True) if words else Layout(name)
 
     def _layout_fault(self, layout: Layout, path: str) -> Optional[str]:
         mount = base.mount_by_table(self, path)
-        by_fuse = mount is None or mount.source.startswith(FUSE_SOURCE)
-        return "by FUSE new files ignore it; use the kernel's client" if by_fuse else None
+        if mount is None or mount.source.startswith(FUSE_SOURCE):
+            return "by FUSE new files ignore it; use the kernel's client"
+        there = _data_servers(mount.point)
+        needed = layout.targets_needed
+        return f'it needs {needed} data servers, but there are {there}' if 0 < there < needed else None
 
     def _set_layout(self, directory: str, layout: Layout) -> Optional[str]:
-        wanted = f'strip_size:{bytes_of(layout.asks[0][1:])}'
+        count, dist_name, size = asked(layout)
+        parameters = f'strip_size:{size}' if size else ''
+        probe, mount = os.path.join(directory, 'probe'), base.mount_by_table(self, directory)
+        if count == ALL:
+            count = _data_servers(mount.point) if mount else None
         try:
-            # The client reads C strings: without the zero byte at the end no file could be created (EINVAL, 6 of 6).
-            os.setxattr(directory, 'user.pvfs2.dist_name', b'simple_stripe\0')
-            os.setxattr(directory, STRIPE, f'{wanted}\0'.encode())
+            for key, value in zip(ATTRIBUTES, (dist_name or SIMPLE, parameters, count)):
+                if value:
+                    os.setxattr(directory, f'user.pvfs2.{key}', f'{value}\0'.encode())
+            # The client makes one more file by the attributes that it has cached; the second shows a layout refused.
+            for _ in range(2):
+                os.close(os.open(probe, os.O_CREAT | os.O_EXCL, 0o600))
+                os.unlink(probe)
         except OSError as error:
-            return f'{directory} takes no {STRIPE}: {error.strerror}'
-        got = _stripe_of_new_files(directory)
-        return None if got == wanted else f'{directory} should have {wanted}, but has {got}'
+            return f'{directory} takes no layout {layout.canonical}: {error.strerror}'
+        return None
 
     def _granted(self, file: str, layout: Layout) -> base.Granted:
-        text, mount = _output('pvfs2-viewdist', '-f', file), base.mount_by_table(self, file)
-        has = f'S{binary(strip_of(text))}'
-        if has != layout.canonical:
+        wanted, got = asked(layout), layout_of(_output('pvfs2-viewdist', '-f', file))
+        mount, size = base.mount_by_table(self, file), 0
+        with contextlib.suppress(OSError):
+            size = os.stat(file).st_size
+        if size <= (got.stripe_size or 0):  # a file lies on one server until it is longer than a stripe
+            wanted = wanted._replace(stripe_count=None)
+        total = _data_servers(mount.point) if mount and wanted.stripe_count == ALL else 0
+        differ = any(value not in (None, ALL, of_file) for value, of_file in zip(wanted, got))
+        if differ or wanted.dist_name != got.dist_name:
+            has = '.'.join(layout_words.written(got, _WORDS))
             return base.Granted(differs=f'the file should have the layout {layout.canonical}, but has {has}')
-        number, total = _DATA_FILES.search(text), _data_servers(mount.point) if mount else 0
-        used = int(number.group(1)) if number else total
+        used = got.stripe_count or total
         return base.Granted(f'all = {used} of {total} servers', everywhere=False) if used < total else base.Granted()
+
+
+def layout_of(text: str) -> OrangeFsLayout:
+    """The layout of a file in the output of pvfs2-viewdist. Raises NoAnswer."""
+    match, number_of = _FILE.search(text), _DATA_FILES.search(text)
+    if match is None or number_of is None:
+        raise base.NoAnswer('pvfs2-viewdist shows no distribution')
+    name, size = match.groups()
+    return OrangeFsLayout(int(number_of.group(1)), None if name == SIMPLE else name, int(size) if size else None)
 
 
 @functools.lru_cache(maxsize=None)
@@ -136,11 +179,10 @@ def _data_servers(point: str) -> int:
     return 0
 
 
-_ON_ALL_SERVERS = 'every file lies on all servers: the num_dfiles of a directory is stored and ignored; leave it out'
-_REFUSED_KEYS = {
-    'stripe_count': _ON_ALL_SERVERS,
-    'num_dfiles': _ON_ALL_SERVERS,
-    'dist_name': 'layouts have simple_stripe; any other name is accepted, and then no file can be made; leave it out',
+_KEYS: layout_words.Readers = {
+    'stripe_count': number('a number of servers', 1, MAX_SERVERS, or_all=True),
+    'stripe_size': stripe_size('a stripe size'),
+    'dist_name': fitting(OTHERS.__contains__, f'is no distribution of layouts; write {" or ".join(OTHERS)}'),
 }
 
 
@@ -154,24 +196,21 @@ def servers_of(text: str) -> Dict[str, Tuple[bool, str]]:
     return servers
 
 
-def strip_of(text: str) -> int:
-    """The stripe size of a file, in bytes, in the output of pvfs2-viewdist. Raises NoAnswer."""
-    match = _STRIP.search(text)
-    if match is None or 'dist_name = simple_stripe' not in text:
-        raise base.NoAnswer('pvfs2-viewdist shows no simple_stripe')
-    return int(match.group(1))
-
-
 def _volume(mount: Mount) -> str:
     return mount.source[len(FUSE_SOURCE) :] if mount.source.startswith(FUSE_SOURCE) else mount.source
 
 
-def _stripe_of_new_files(directory: str) -> str:
-    """dist_params of a directory, or 'unset'; 'unknown: ' with the reason if it cannot be read."""
-    try:
-        return os.getxattr(directory, STRIPE).decode('ascii', 'replace').rstrip('\0')
-    except OSError as error:
-        return 'unset' if error.errno == errno.ENODATA else unknown(error.strerror or 'it cannot be read')
+def _attributes_of(directory: str) -> str:
+    """The layout of new files in a directory, or 'unset'; 'unknown: ' with the reason if it cannot be read."""
+    values = []
+    for key in ATTRIBUTES:
+        try:
+            value = os.getxattr(directory, f'user.pvfs2.{key}').decode('ascii', 'replace').rstrip('\0')
+            values.append(f'{key} {value}')
+        except OSError as error:
+            if error.errno != errno.ENODATA:
+                return unknown(error.strerror or 'it cannot be read')
+    return ', '.join(values) or 'unset'
 
 
 def _output(*argv: str) -> str:

@@ -1,5 +1,6 @@
 """Any file system with POSIX semantics: statvfs, quota(1), the kernel's caches. Other types build on Mounted."""
 
+import contextlib
 import os
 import re
 import stat
@@ -96,6 +97,8 @@ class Mounted(base.Driver):
         return super().adopted(layout) if stripes is None else self._with_stripes(layout.name, stripes)
 
     def _with_stripes(self, name: str, stripes: Stripes) -> Optional[Layout]:
+        with contextlib.suppress(base.LayoutError):
+            return self.layout(name, {key: value for key, value in stripes._asdict().items() if value is not None})
         return None
 
     def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
@@ -219,9 +222,7 @@ class Posix(Mounted):
 def _client_version(type_: str) -> str:
     version = read_proc(f'/sys/module/{type_}/version').strip()
     of_linux = f'Linux {os.uname().release}' if type_ in OF_LINUX else ''
-    return (
-        f'{type_} {version}' if version else of_linux or unknown('it is no part of Linux, and has no version there')
-    )
+    return f'{type_} {version}' if version else of_linux or unknown('it is no part of Linux and shows no version')
 
 
 def group_of_new_files(path: str) -> int:

@@ -45,9 +45,7 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
     rule_findings = [*(records.sized.findings if records.sized else ()), *findings(CASE, CaseSeen(plan, records))]
     rule_findings += issued_findings(plan, records)
     # A failure counts in any launch: a warm-up uses the same storage.
-    rule_findings += [
-        finding for sample in records.samples for finding in sample.findings if finding.effect == 'fail'
-    ]
+    rule_findings += [failed for sample in records.samples for failed in sample.findings if failed.effect == 'fail']
     start, end = records.start, records.end
     rule_findings += end.findings if end else ()
     by_metric = measured(plan, records)

@@ -59,9 +59,7 @@ def requirement(text: str, columns: Sequence[FigureColumn]) -> Requirement:
     """Parses a requirement such as 'capacity>=2500TB'. Raises ValueError that names the valid form."""
     match, units = _FORM.fullmatch(text), {column.name: column.unit for column in columns}
     if match is None or match[1] not in units:
-        raise ValueError(
-            f"'{text}' is no requirement; write one of {', '.join(units)}, >= or <=, a figure and its unit"
-        )
+        raise ValueError(f"'{text}' is no requirement; write one of {', '.join(units)}, >= or <=, figure and unit")
     name, relation, figure, unit = match.groups()
     base = units[name]
     return Requirement(name, relation, quantity_of(figure, unit, base), text.strip())
@@ -78,9 +76,7 @@ def quantity_of(figure: str, unit: str, base: str) -> float:
 
 def spread(column: FigureColumn, configurations: Mapping[str, Figures]) -> Spread | None:
     """The range of the known figures of a column; None if none is known."""
-    known = {
-        name: value for name, figures in configurations.items() if (value := figures.get(column.name)) is not None
-    }
+    known = {name: value for name, row in configurations.items() if (value := row.get(column.name)) is not None}
     if not known:
         return None
     low, high = (pick(known.items(), key=lambda item: item[1]) for pick in (min, max))

@@ -43,9 +43,7 @@ class Tree(Kind):
     )
     share_unit = 'file'
     heavier = 'bytes_per_file'
-    phases: Tuple[Phase, ...] = tuple(
-        Phase(name, (name,), 'makes' if name == CREATE else f'{name}s') for name in _ORDER
-    )
+    phases = tuple(Phase(name, (name,), 'makes' if name == CREATE else f'{name}s') for name in _ORDER)
     parameters: Tuple[str, ...] = TreePart._fields
 
     def fault(self, point: Point) -> Optional[str]:

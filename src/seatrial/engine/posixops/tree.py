@@ -146,13 +146,11 @@ def _find_files(directories: Iterable[str], size: int) -> int:
     for directory in directories:
         with os.scandir(directory) as entries:
             for entry in entries:
-                if not entry.is_file(follow_symlinks=False):
-                    continue
-                if SOUGHT in entry.name:
-                    length = entry.stat(follow_symlinks=False).st_size
+                if entry.is_file(follow_symlinks=False):
+                    length = entry.stat(follow_symlinks=False).st_size if SOUGHT in entry.name else size
                     if length != size:
                         raise EngineError('T17', f'{entry.path} has {length} B, not {size} B')
-                number += 1
+                    number += 1
     return number
 
 
