@@ -118,6 +118,7 @@ IOR = "IOR exited with 6: 'WARNING: write(27, 0x7fadafb78000, 622592) failed No 
         (IOR.replace('write', 'read').replace('No space left on device', 'Stale file handle'), ('ESTALE', True)),
         ('task 1 on n2: read: No such file or directory', ('ENOENT', True, 'n2')),
         ('task 1 on n2: stat: No such file or directory: f.1', ('ENOENT', False, 'n2', 'f.1')),
+        ("fio: pid=0, err=111/file:filesetup.c:455, func=fstat, error=Connection refused'", ('ECONNREFUSED', False)),
     ],
 )
 def test_a_call_that_the_storage_failed_is_known_by_its_error(sentence, call):
@@ -149,6 +150,7 @@ def test_the_form_of_every_engine_is_known_in_genuine_outputs(tool, name, sectio
         'task 0: Input/output error, which fio also says of a file that is too short',
         "IOR exited with 1: 'srun: error: slurm_receive_msg: Transport endpoint is not connected'",
         "fio left no JSON: 'Input/output error'",
+        'task 1 on n2: the barrier at 10.0.0.1:5000 cannot be joined: Connection refused',
     ],
 )
 def test_what_is_not_the_storages_fault_is_left_to_the_engine(sentence):

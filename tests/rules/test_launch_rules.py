@@ -41,7 +41,7 @@ def broken(launched):
         *[(name, True, 'F1') for name in ('EIO', 'ENOENT', 'ESTALE', 'EACCES', 'ETIMEDOUT', 'ENODEV')],
         *[(name, True, '') for name in ('EINTR', 'EAGAIN', 'EFBIG', 'EINVAL', 'EBADF', 'EFAULT')],
         *[(name, False, '') for name in ('ENOENT', 'EACCES', 'EINVAL')],
-        *[('EROFS', False, 'F1'), ('ENOSPC', True, 'P9a'), ('EDQUOT', False, 'P9a')],
+        *[('EROFS', False, 'F1'), ('ECONNREFUSED', False, 'F1'), ('ENOSPC', True, 'P9a'), ('EDQUOT', False, 'P9a')],
     ],
 )
 def test_what_an_open_file_refuses_is_the_storages_unless_it_is_the_callers(name, on_descriptor, rule):

@@ -19,9 +19,9 @@ class FailedCall(NamedTuple):
 
 
 def failed_calls(sentence: str) -> Iterator[FailedCall]:
-    """The failed calls in a sentence, in its order; without fio's EIO of files that end early."""
+    """The failed calls in a sentence, in its order; without fio's EIO of files that end early, and the barrier's."""
     sync = bool(_SYNC.search(sentence))
-    if not (_FORM.search(sentence) or sync) or 'full resid' in sentence or 'too short' in sentence:
+    if not (_FORM.search(sentence) or sync) or re.search('full resid|too short|the barrier', sentence):
         return
     node, file, offset = _NODE.search(sentence), _FILE.search(sentence), _OFFSET.search(sentence)
     where: Dict[str, Any] = {

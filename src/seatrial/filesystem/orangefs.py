@@ -25,6 +25,7 @@ NAME = 'orangefs'
 FUSE_SOURCE = 'pvfs2fuse#'
 CLIENT = '/sys/fs/orangefs'
 CLIENT_SETTINGS = ('op_timeout_secs', 'slot_timeout_secs', 'dcache_timeout_msecs', 'getattr_timeout_msecs')
+CACHE_SETTINGS = ('acache/timeout_msecs', 'ncache/timeout_msecs')  # with 60 s nodes read and write removed files
 ANSWER_S = 60.0  # pvfs2-ping took 20.3 s with one server down, which it tries in two steps of 10 s each
 ATTRIBUTES = ('dist_name', 'dist_params', 'num_dfiles')
 MAX_SERVERS = 1024  # PVFS_REQ_LIMIT_DFILE_COUNT of pvfs2-req-proto.h
@@ -62,8 +63,8 @@ class OrangeFs(Mounted):
     fuse_source = FUSE_SOURCE
     recovery_source = 'chosen as for the other network types'
     can = ('layouts', 'targets')
-    tried = 'OrangeFS 2.10 by FUSE, Linux 6.18, one node, three servers'
-    tried_on = '2026-11-29'
+    tried = 'OrangeFS 2.10, three servers: by FUSE, Linux 6.18; by the client of Linux 6.1, one and two nodes'
+    tried_on = '2026-11-30'
     sources = 'outputs of a real 2.10: three servers, FUSE and the kernel client of Linux 6.1'
     no_layout = ''
     no_pinning = 'no target of choice: OrangeFS chooses the servers of a file'
@@ -78,7 +79,7 @@ class OrangeFs(Mounted):
             # pvfs2fuse has the version of all OrangeFS programs; the kernel client has the version of Linux.
             version = answer_or_unknown(lambda: f'orangefs {_output("pvfs2-ping", "-v").strip()}')
             return {'client version': version, 'file system': _volume(mount)}
-        settings = read_settings('orangefs', CLIENT, CLIENT_SETTINGS)
+        settings = read_settings('orangefs', CLIENT, (*CLIENT_SETTINGS, *CACHE_SETTINGS))
         return {**settings, 'file system': _volume(mount), 'default layout': _attributes_of(path)}
 
     def behaviour(self, path: str) -> base.Behaviour:
@@ -129,12 +130,11 @@ class OrangeFs(Mounted):
 
     def _set_layout(self, directory: str, layout: Layout) -> Optional[str]:
         count, dist_name, size = asked(layout)
-        parameters = f'strip_size:{size}' if size else ''
         probe, mount = os.path.join(directory, 'probe'), base.mount_by_table(self, directory)
         if count == ALL:
             count = _data_servers(mount.point) if mount else None
         try:
-            for key, value in zip(ATTRIBUTES, (dist_name or SIMPLE, parameters, count)):
+            for key, value in zip(ATTRIBUTES, (dist_name or SIMPLE, size and f'strip_size:{size}', count)):
                 if value:
                     os.setxattr(directory, f'user.pvfs2.{key}', f'{value}\0'.encode())
             # The client makes one more file by the attributes that it has cached; the second shows a layout refused.

@@ -93,7 +93,10 @@ _invalid(
     'see its raw output in the records',
     'exit codes and error fields of the engines',
 )
-STORAGE_FAILED = ('EIO', 'EREMOTEIO', 'ESTALE', 'EUCLEAN', 'EBADMSG', 'ENOTCONN', 'ESHUTDOWN', 'EROFS')
+STORAGE_FAILED = (
+    *('EIO', 'EREMOTEIO', 'ESTALE', 'EUCLEAN', 'EBADMSG', 'ENOTCONN', 'ESHUTDOWN', 'EROFS', 'ECONNREFUSED'),
+    *('ECONNRESET', 'ECONNABORTED', 'EHOSTDOWN', 'EHOSTUNREACH', 'ENETDOWN', 'ENETUNREACH'),
+)
 """Errors that no caller causes: a device, a server or the connection to it failed, or stored data are damaged. A
 file system that has become read-only could be written before: the run directory was made on it."""
 
@@ -365,7 +368,7 @@ def measurable(launched: Launched) -> OfMetrics:
 
 @_invalid_data(
     'T17: The files of a point are there in full before a read and after every operation, and none before a write',
-    'something else works in the run directory, or the engine deletes files',
+    'something else works in the run directory, the engine deletes files, or nodes do not see what others write',
     'fio unlinks a short file and re-creates empty ones, exit 0 with rates (seen)',
 )
 def files_in_full(launched: Launched) -> Optional[str]:

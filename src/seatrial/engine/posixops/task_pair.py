@@ -6,7 +6,6 @@ task 1 if there is no other node, or task 0 itself if it is alone.
 """
 
 import contextlib
-import errno
 import json
 import os
 import shutil
@@ -123,13 +122,13 @@ class Pair(Turns):
 
 
 def _remove(directory: str) -> None:
-    """Removes a directory, and entries that appear in it meanwhile. Raises OSError."""
+    """Removes a directory, with entries that appear late or are shown wrongly at first. Raises OSError."""
     end = time.monotonic() + LATE_S
     while True:
         try:
             shutil.rmtree(directory)
             return
-        except OSError as error:
-            if error.errno != errno.ENOTEMPTY or time.monotonic() > end:
+        except OSError:
+            if time.monotonic() > end:
                 raise
         time.sleep(0.1)

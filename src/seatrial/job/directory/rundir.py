@@ -370,16 +370,14 @@ class _Walk(ContextManager['_Walk']):
         assert descriptor is not None
         return descriptor
 
-    def enter(
-        self, name: str, expected: Optional[os.stat_result] = None, names_in: Optional[_Listing] = None
-    ) -> None:
-        """Enter a directory, if it is the expected one, to work on the names that names_in gives, or on all. On _Left
+    def enter(self, name: str, expected: Optional[os.stat_result] = None, listing: Optional[_Listing] = None) -> None:
+        """Enter a directory, if it is the expected one, to work on the names that listing gives, or on all. On _Left
         or OSError the walk stays as it is."""
         above = self.descriptor()
         status = expected or os.stat(name, dir_fd=above, follow_symlinks=False)
         descriptor = self._open(above, name, _identity(status))
         try:
-            names = (names_in or os.listdir)(descriptor)
+            names = (listing or os.listdir)(descriptor)
         except BaseException:
             os.close(descriptor)
             raise
@@ -511,7 +509,7 @@ def _file_count(walk: _Walk, name: str, with_sizes: bool) -> FileCount:
     while len(walk.levels) > base:
         names = walk.levels[-1].names
         if names:
-            walk.enter(names.pop(), names_in=directories_in)
+            walk.enter(names.pop(), listing=directories_in)
         else:
             walk.leave()
     counted = FileCount(count['directories'], count['files'], None, count['directory_bytes'])
