@@ -71,11 +71,11 @@ def test_no_launch_is_killed_in_a_failover_of_its_mount(
         ('num_dfiles: 2', 'layouts.few.num_dfiles: unknown key; write one of stripe_count,'),
         (
             'dist_name: nonsense',
-            "few.dist_name: 'nonsense' is no distribution of layouts; write basic_dist or",
+            "few.dist_name: 'nonsense' is neither basic_dist nor twod_stripe; leave it out for",
         ),
         (
             'stripe_count: 2, dist_name: basic_dist',
-            'few.stripe_count: leave it out: basic_dist chooses the servers',
+            'few.stripe_count: basic_dist takes none; leave it out',
         ),
     ],
 )

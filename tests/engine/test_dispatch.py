@@ -118,6 +118,11 @@ IOR = "IOR exited with 6: 'WARNING: write(27, 0x7fadafb78000, 622592) failed No 
         (IOR.replace('write', 'read').replace('No space left on device', 'Stale file handle'), ('ESTALE', True)),
         ('task 1 on n2: read: No such file or directory', ('ENOENT', True, 'n2')),
         ('task 1 on n2: stat: No such file or directory: f.1', ('ENOENT', False, 'n2', 'f.1')),
+        (
+            f'task 0 on n1: {FIO.replace("fio: ", "srun: error: connect io: No route to host / fio: ")}'
+            "Stale file handle: read offset=0'",
+            ('ESTALE', True, 'n1', 'data.1', 0),
+        ),
         ("fio: pid=0, err=111/file:filesetup.c:455, func=fstat, error=Connection refused'", ('ECONNREFUSED', False)),
     ],
 )
@@ -151,6 +156,9 @@ def test_the_form_of_every_engine_is_known_in_genuine_outputs(tool, name, sectio
         "IOR exited with 1: 'srun: error: slurm_receive_msg: Transport endpoint is not connected'",
         "fio left no JSON: 'Input/output error'",
         'task 1 on n2: the barrier at 10.0.0.1:5000 cannot be joined: Connection refused',
+        "the dd of task 1 exited with 75: 'seatrial: task 1 did not start dd: the coordinator is gone: Broken pipe'",
+        "task 0 on n1: fio exited with 1: 'srun: error: _server_read: fd 18: Connection reset by peer'",
+        "task 0 on n1: fio exited with 1: '[proxy:0@n2] HYDU_sock_write: write error: Connection reset by peer'",
     ],
 )
 def test_what_is_not_the_storages_fault_is_left_to_the_engine(sentence):

@@ -142,6 +142,7 @@ def test_a_layout_is_set_by_the_kernels_client_alone_as_strings_of_c(stand, sett
         ({'stripe_count': 2, 'stripe_size': '64KiB'}, {'number': 2}, 65537, ''),
         ({'stripe_count': 2, 'stripe_size': '64KiB'}, {'number': 1}, 65536, ''),  # until it is longer
         ({'stripe_count': 2, 'stripe_size': '64KiB'}, {'number': 1}, 65537, 'c2.S64k, but has c1.S64k'),
+        ({'stripe_count': 2, 'stripe_size': '64KiB'}, {'number': 3}, 65536, 'c2.S64k, but has c3.S64k'),
         ({'stripe_count': -1}, {'number': 1}, 65536, ''),
         ({'stripe_count': -1}, {'number': 1}, 65537, 'all = 1 of 3 servers'),
         ({'dist_name': 'basic_dist'}, {}, 1, 'dist-basic_dist, but has c3.S64k'),
@@ -158,15 +159,16 @@ def test_a_layout_is_proved_by_a_file_and_its_servers_once_it_is_long_enough(sta
 
 
 def test_a_layout_that_cannot_be_set_on_these_servers_is_refused_before_or_when_it_is_set(stand, monkeypatch):
+    four, every = DRIVER.adopted(striped('four', 4)), DRIVER.adopted(striped('all', -1, 1 << 20))
+    stand.now(BY_KERNEL, ping='mountinfo.out')
+    assert DRIVER.layout_fault(every, stand.path).endswith('pvfs2-ping lists no data servers')
     stand.now(BY_KERNEL)
-    four = DRIVER.adopted(striped('four', 4))
     assert four == Layout('four', 'orangefs', ('c4',), 4, places_file=True)
     assert 'it needs 4 data servers, but there are 3' in DRIVER.layout_fault(four, stand.path)
     monkeypatch.setattr('os.open', Mock(side_effect=[0, OSError(errno.EINVAL, 'Invalid argument')]))
     monkeypatch.setattr('os.close', Mock())
     monkeypatch.setattr('os.unlink', Mock())
-    refused = DRIVER.set_layout(stand.path, DRIVER.adopted(striped('all', -1, 1 << 20)))
-    assert refused.endswith('takes no layout c-1.S1M: Invalid argument')
+    assert DRIVER.set_layout(stand.path, every).endswith('takes no layout c-1.S1M: Invalid argument')
 
 
 def test_the_state_of_orangefs_has_its_volume_and_stripe_size_but_no_byte_counts(stand, monkeypatch):

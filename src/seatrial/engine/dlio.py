@@ -62,7 +62,7 @@ class Dlio(PosixOps):
         """'2.0.0, torch 2.4.1, mpi4py 4.0.0'; raises EngineError E1 where one of the three is missing."""
         match = re.match(r'dlio-benchmark (\S+) (torch \S+) (mpi4py \S+)$', text.strip())
         if match is None:
-            raise EngineError('E1', 'it lacks dlio-benchmark, torch or mpi4py; see docs/how-to/training.md')
+            raise EngineError('E1', 'its Python lacks dlio-benchmark, torch or mpi4py; see docs/how-to/training.md')
         return ', '.join(match.groups())
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:

@@ -19,9 +19,10 @@ class FailedCall(NamedTuple):
 
 
 def failed_calls(sentence: str) -> Iterator[FailedCall]:
-    """The failed calls in a sentence, in its order; without fio's EIO of files that end early, and the barrier's."""
+    """The failed calls in a sentence, in order; not fio's EIO of files that end early, nor errors of launchers."""
+    sentence = _OF_LAUNCHER.sub('', sentence)
     sync = bool(_SYNC.search(sentence))
-    if not (_FORM.search(sentence) or sync) or re.search('full resid|too short|the barrier', sentence):
+    if not (_FORM.search(sentence) or sync) or 'full resid' in sentence or 'too short' in sentence:
         return
     node, file, offset = _NODE.search(sentence), _FILE.search(sentence), _OFFSET.search(sentence)
     where: Dict[str, Any] = {
@@ -40,6 +41,9 @@ def failed_calls(sentence: str) -> Iterator[FailedCall]:
 
 _NAMES = {os.strerror(number): name for number, name in errno.errorcode.items()}
 _ERROR = re.compile('|'.join(map(re.escape, sorted(_NAMES, key=len, reverse=True))))
+_OF_LAUNCHER = re.compile(
+    r"(?:\b(?:srun|slurmstepd): |\[(?:proxy:|mpiexec@|[\w.-]+:\d+\])|\bthe (?:barrier|coordinator) ).*?(?= / |'|\Z)"
+)
 _FORM = re.compile(
     r'\bfio: (?:io_u|pid)|\bdd: |(?:WARNING|ERROR): \w+\(|\btask \d+(?: on [^\s:]+)?(?:, file [^:]+)?: '
 )

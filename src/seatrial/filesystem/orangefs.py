@@ -3,11 +3,10 @@ outputs of a real 2.10 with three servers.
 
 A file may not get the layout that was set, so its layout is read from pvfs2-viewdist. Through the kernel client, new
 files follow the attributes dist_name, dist_params (not without dist_name) and num_dfiles of their directory, each a
-string of C: without a zero byte at its end no file could be created (EINVAL), or it was ignored. A num_dfiles beyond
-the number of servers gives a file on all of them. Through FUSE no layout can be set: new files ignore dist_params
-without dist_name; with both, set by pvfs2-xattr, 10 of 14 could not be created (EINVAL)."""
+string of C: without a zero byte at its end num_dfiles was ignored, and with the others no file could be created
+(EINVAL). A num_dfiles beyond the number of servers gives a file on all of them. Through FUSE no layout can be set: a
+new file ignores dist_params without dist_name; with both, set by pvfs2-xattr, 10 of 14 were not created (EINVAL)."""
 
-import contextlib
 import errno
 import functools
 import os
@@ -15,7 +14,7 @@ import re
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.filesystem import base, layout_words
-from seatrial.filesystem.layout_words import ALL, NUMBER, fitting, number, read_keys, stripe_size
+from seatrial.filesystem.layout_words import ALL, NUMBER, SIZE, fitting, number, read_keys, stripe_size
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, answer_or_unknown, read_settings, unknown
 from seatrial.model.layout import Layout
@@ -25,12 +24,18 @@ NAME = 'orangefs'
 FUSE_SOURCE = 'pvfs2fuse#'
 CLIENT = '/sys/fs/orangefs'
 CLIENT_SETTINGS = ('op_timeout_secs', 'slot_timeout_secs', 'dcache_timeout_msecs', 'getattr_timeout_msecs')
-CACHE_SETTINGS = ('acache/timeout_msecs', 'ncache/timeout_msecs')  # by default 60 s: a node may write to a removed file
+CACHE_SETTINGS = (
+    'acache/timeout_msecs',
+    'ncache/timeout_msecs',
+)  # by default 60 s: a node may write to a removed file
 ANSWER_S = 60.0  # pvfs2-ping took 20.3 s with one server down, which it tries in two steps of 10 s each
 ATTRIBUTES = ('dist_name', 'dist_params', 'num_dfiles')
 MAX_SERVERS = 1024  # PVFS_REQ_LIMIT_DFILE_COUNT of pvfs2-req-proto.h
 SIMPLE = 'simple_stripe'
-OTHERS = ('basic_dist', 'twod_stripe')  # of the other two, varstrip_dist needs a size for each server
+OTHERS = {
+    'basic_dist': ('stripe_count', 'stripe_size'),
+    'twod_stripe': ('stripe_count',),
+}  # and what they do not take
 
 _SERVER = re.compile(r'^   (\S+://\S+)(?: (Ok|Failure!|FAILURE: .*))?\n', flags=re.MULTILINE)
 _DATA_SERVERS = re.compile(r'^   data servers:\n((?:   \S+://\S+\n)+)', flags=re.MULTILINE)
@@ -46,11 +51,7 @@ class OrangeFsLayout(NamedTuple):
     stripe_size: Optional[int] = None  # bytes on one server before the next: strip_size
 
 
-_WORDS = {
-    'c': ('stripe_count', NUMBER),
-    'S': ('stripe_size', layout_words.SIZE),
-    'dist-': ('dist_name', layout_words.NAME),
-}
+_WORDS = {'c': ('stripe_count', NUMBER), 'S': ('stripe_size', SIZE), 'dist-': ('dist_name', layout_words.NAME)}
 
 
 def asked(layout: Layout) -> OrangeFsLayout:
@@ -109,13 +110,14 @@ class OrangeFs(Mounted):
         return base.Targets(tuple(rows), {}, '' if rows else 'pvfs2-ping lists no server')
 
     def behind(self, path: str, file: str, offset: Optional[int]) -> str:
-        """The servers that are down, because a file lies on all servers by default."""
+        """The servers that are down; by default a file lies on all servers."""
         return '; '.join(f'server {row.name}: {row.fault}' for row in self.targets(path).rows if row.fault)
 
     def layout(self, name: str, settings: Any) -> Layout:
         wanted = OrangeFsLayout(**read_keys(settings, _KEYS))
-        if wanted.dist_name and wanted.stripe_count:
-            raise base.LayoutError(['stripe_count'], f'leave it out: {wanted.dist_name} chooses the servers')
+        for key in OTHERS.get(wanted.dist_name or '', ()):
+            if getattr(wanted, key):
+                raise base.LayoutError([key], f'{wanted.dist_name} takes none; leave it out')
         words = layout_words.written(wanted, _WORDS)
         needed = max(wanted.stripe_count or 1, 1)
         return Layout(name, NAME, words, needed, places_file=True) if words else Layout(name)
@@ -123,14 +125,14 @@ class OrangeFs(Mounted):
     def _layout_fault(self, layout: Layout, path: str) -> Optional[str]:
         mount = base.mount_by_table(self, path)
         if mount is None or mount.source.startswith(FUSE_SOURCE):
-            return "by FUSE new files ignore it; use the kernel's client"
-        there = _data_servers(mount.point)
+            return "it takes a mount of the kernel's client: by FUSE new files ignore it"
         needed = layout.targets_needed
-        return f'it needs {needed} data servers, but there are {there}' if 0 < there < needed else None
+        there = _data_servers(mount.point) if asked(layout).stripe_count else needed
+        return f'it needs {needed} data servers, but there are {there}' if there < needed else None
 
     def _set_layout(self, directory: str, layout: Layout) -> Optional[str]:
         count, dist_name, size = asked(layout)
-        probe, mount = os.path.join(directory, 'probe'), base.mount_by_table(self, directory)
+        tried, mount = os.path.join(directory, 'tried'), base.mount_by_table(self, directory)
         if count == ALL:
             count = _data_servers(mount.point) if mount else None
         try:
@@ -139,19 +141,18 @@ class OrangeFs(Mounted):
                     os.setxattr(directory, f'user.pvfs2.{key}', f'{value}\0'.encode())
             # The client makes one more file by the attributes that it has cached; the second shows a layout refused.
             for _ in range(2):
-                os.close(os.open(probe, os.O_CREAT | os.O_EXCL, 0o600))
-                os.unlink(probe)
+                os.close(os.open(tried, os.O_CREAT | os.O_EXCL, 0o600))
+                os.unlink(tried)
         except OSError as error:
             return f'{directory} takes no layout {layout.canonical}: {error.strerror}'
         return None
 
     def _granted(self, file: str, layout: Layout) -> base.Granted:
         wanted, got = asked(layout), layout_of(_output('pvfs2-viewdist', '-f', file))
-        mount, size = base.mount_by_table(self, file), 0
-        with contextlib.suppress(OSError):
-            size = os.stat(file).st_size
-        if size <= (got.stripe_size or 0):  # a file lies on one server until it is longer than a stripe
+        # A file lies on one server until it is longer than a stripe.
+        if got.stripe_count == 1 and int(_output('stat', '--format=%s', file)) <= (got.stripe_size or 0):
             wanted = wanted._replace(stripe_count=None)
+        mount = base.mount_by_table(self, file)
         total = _data_servers(mount.point) if mount and wanted.stripe_count == ALL else 0
         differ = any(value not in (None, ALL, of_file) for value, of_file in zip(wanted, got))
         if differ or wanted.dist_name != got.dist_name:
@@ -172,17 +173,17 @@ def layout_of(text: str) -> OrangeFsLayout:
 
 @functools.lru_cache(maxsize=None)
 def _data_servers(point: str) -> int:
-    """The number of the data servers of a mount, which is asked once; 0 where pvfs2-ping does not tell."""
-    with contextlib.suppress(base.NoAnswer):
-        listed = _DATA_SERVERS.search(_output('pvfs2-ping', '-m', point))
-        return len(listed.group(1).splitlines()) if listed else 0
-    return 0
+    """The number of the data servers of a mount, which is asked once. Raises NoAnswer."""
+    listed = _DATA_SERVERS.search(_output('pvfs2-ping', '-m', point))
+    if listed is None:
+        raise base.NoAnswer('pvfs2-ping lists no data servers')
+    return len(listed.group(1).splitlines())
 
 
 _KEYS: layout_words.Readers = {
     'stripe_count': number('a number of servers', 1, MAX_SERVERS, or_all=True),
     'stripe_size': stripe_size('a stripe size'),
-    'dist_name': fitting(OTHERS.__contains__, f'is no distribution of layouts; write {" or ".join(OTHERS)}'),
+    'dist_name': fitting(OTHERS.__contains__, f'is neither {" nor ".join(OTHERS)}; leave it out for {SIMPLE}'),
 }
 
 

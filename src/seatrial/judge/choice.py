@@ -59,7 +59,7 @@ def requirement(text: str, columns: Sequence[FigureColumn]) -> Requirement:
     """Parses a requirement such as 'capacity>=2500TB'. Raises ValueError that names the valid form."""
     match, units = _FORM.fullmatch(text), {column.name: column.unit for column in columns}
     if match is None or match[1] not in units:
-        raise ValueError(f"'{text}' is no requirement; write one of {', '.join(units)}, >= or <=, figure and unit")
+        raise ValueError(f"'{text}' is no requirement; write one of {', '.join(units)}, >= or <=, a figure and unit")
     name, relation, figure, unit = match.groups()
     base = units[name]
     return Requirement(name, relation, quantity_of(figure, unit, base), text.strip())

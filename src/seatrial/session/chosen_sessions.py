@@ -16,9 +16,7 @@ from seatrial.workload.words import by_key
 
 LATEST = 'latest'
 LABEL_FORM = f"write a letter, then letters, digits, '-', '_', '.' or '+'; '{LATEST}' is the newest session"
-WHICH = (
-    "the name of a session or its beginning, a label, a day (2026-10-31), days (2026-10-01..2026-10-31) or 'latest'"
-)
+WHICH = "a session's name or its beginning, a label, a day (2026-10-31), days (2026-10-01..2026-10-31) or 'latest'"
 
 _LABEL = re.compile(r'[A-Za-z][\w.+-]*', re.ASCII)
 _DAYS = re.compile(r'(\d{4}-\d\d-\d\d)(?:\.\.(\d{4}-\d\d-\d\d))?')

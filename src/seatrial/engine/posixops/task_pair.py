@@ -6,6 +6,7 @@ task 1 if there is no other node, or task 0 itself if it is alone.
 """
 
 import contextlib
+import errno
 import json
 import os
 import shutil
@@ -128,7 +129,7 @@ def _remove(directory: str) -> None:
         try:
             shutil.rmtree(directory)
             return
-        except OSError:
-            if time.monotonic() > end:
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EISDIR) or time.monotonic() > end:
                 raise
         time.sleep(0.1)

@@ -177,13 +177,9 @@ class AllocationJson(_Strict):
     began: datetime
     nodes: list[str]
     engine: str = Field(description='With its version.')
-    figure: float | None = Field(
-        description='By the statistic, in the unit of the criterion; null if it does not count.'
-    )
+    figure: float | None = Field(description="By the statistic, in the criterion's unit; null if it does not count.")
     why_not: str = Field(description='Why it does not count, or can only miss the criterion; else empty.')
-    chain: str = Field(
-        description='SHA-256 with which the chain of its records ends; `seatrial verify` prints it too.'
-    )
+    chain: str = Field(description='SHA-256 that ends the chain of its records; `seatrial verify` prints it too.')
 
 
 class CriterionJson(_Strict):
@@ -194,9 +190,7 @@ class CriterionJson(_Strict):
     milestone: str
     verdict: str = Field(json_schema_extra={'enum': list(VERDICTS)})
     wanted: str = Field(description='As the contract has it.')
-    bound: float | None = Field(
-        description='In the unit; of a percentage what it comes to, null while it is not known.'
-    )
+    bound: float | None = Field(description='In the unit; of a percentage what it comes to; null while unknown.')
     unit: str = Field(description='A base unit: B/s, op/s or s; empty for a ratio or a count.')
     statistic: str
     allocations_needed: int
