@@ -69,14 +69,8 @@ def test_no_launch_is_killed_in_a_failover_of_its_mount(
     ('layout', 'words'),
     [
         ('num_dfiles: 2', 'layouts.few.num_dfiles: unknown key; write one of stripe_count,'),
-        (
-            'dist_name: nonsense',
-            "few.dist_name: 'nonsense' is neither basic_dist nor twod_stripe; leave it out for",
-        ),
-        (
-            'stripe_count: 2, dist_name: basic_dist',
-            'few.stripe_count: basic_dist takes none; leave it out',
-        ),
+        ('dist_name: nonsense', "few.dist_name: 'nonsense' is neither basic_dist nor twod_stripe; leave it out for"),
+        ('stripe_count: 2, dist_name: basic_dist', 'few.stripe_count: basic_dist takes none; leave it out'),
     ],
 )
 def test_a_layout_that_orangefs_ignores_or_chokes_on_is_refused(on_site, site, layout, words):

@@ -119,9 +119,9 @@ def test_the_layout_of_a_file_is_the_one_that_pvfs2_viewdist_shows_or_unknown_wh
         ({'stripe_count': -1, 'stripe_size': '64KiB'}, 'c-1.S64k', 'simple_stripe strip_size:65536 3'),
         ({'dist_name': 'basic_dist'}, 'dist-basic_dist', 'basic_dist'),
         (
-            {'dist_name': 'twod_stripe', 'stripe_size': '128KiB'},
-            'S128k.dist-twod_stripe',
-            'twod_stripe strip_size:131072',
+            {'dist_name': 'twod_stripe', 'stripe_size': '64KiB'},
+            'S64k.dist-twod_stripe',
+            'twod_stripe strip_size:65536',
         ),
     ],
 )

@@ -24,18 +24,14 @@ NAME = 'orangefs'
 FUSE_SOURCE = 'pvfs2fuse#'
 CLIENT = '/sys/fs/orangefs'
 CLIENT_SETTINGS = ('op_timeout_secs', 'slot_timeout_secs', 'dcache_timeout_msecs', 'getattr_timeout_msecs')
-CACHE_SETTINGS = (
-    'acache/timeout_msecs',
-    'ncache/timeout_msecs',
-)  # by default 60 s: a node may write to a removed file
+# By default 60 s, in which a node may write to a file that another has removed.
+CACHE_SETTINGS = ('acache/timeout_msecs', 'ncache/timeout_msecs')
 ANSWER_S = 60.0  # pvfs2-ping took 20.3 s with one server down, which it tries in two steps of 10 s each
 ATTRIBUTES = ('dist_name', 'dist_params', 'num_dfiles')
 MAX_SERVERS = 1024  # PVFS_REQ_LIMIT_DFILE_COUNT of pvfs2-req-proto.h
 SIMPLE = 'simple_stripe'
-OTHERS = {
-    'basic_dist': ('stripe_count', 'stripe_size'),
-    'twod_stripe': ('stripe_count',),
-}  # and what they do not take
+# Other distributions, with the keys that they do not take.
+OTHERS = {'basic_dist': ('stripe_count', 'stripe_size'), 'twod_stripe': ('stripe_count',)}
 
 _SERVER = re.compile(r'^   (\S+://\S+)(?: (Ok|Failure!|FAILURE: .*))?\n', flags=re.MULTILINE)
 _DATA_SERVERS = re.compile(r'^   data servers:\n((?:   \S+://\S+\n)+)', flags=re.MULTILINE)
