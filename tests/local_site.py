@@ -191,6 +191,9 @@ print(max(longest), flush=True)
 """
 """Somebody else on a client: the longest time without an operation of one of its files is how long the servers were
 away. Arguments: a file that ends it, where its files are, how many."""
+STALLS_S = 5.0
+"""An outage may be this much longer than the servers were away: gaps in its recovery belong to it too, and each
+fdatasync on a busy disk may be one of more than a second."""
 
 
 def metrics_of(session: Path) -> dict[str, Metric]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from fuse_lab import GLUSTER
-from local_site import CHECK, CONTRACT, PROBE, LocalSite, end_job, metrics_of, trial, until_acted
+from local_site import CHECK, CONTRACT, PROBE, STALLS_S, LocalSite, end_job, metrics_of, trial, until_acted
 
 pytestmark = [pytest.mark.long, pytest.mark.needs('glusterd', 'glusterfs', 'nsenter')]
 ACTIONS = """
@@ -125,7 +125,7 @@ def test_a_brick_is_away_as_long_as_for_anybody_else_and_every_byte_is_there(dis
         truth_s = truth()
     assert ('1 met' in done.stdout, '1 missed' in done.stdout) == (True, True), done.stdout + done.stderr
     figures = {name: metric.value for name, metric in metrics_of(site.session).items()}
-    assert figures['outage'] == pytest.approx(truth_s, abs=1.0) and truth_s > action_s - 1
+    assert action_s - 2 < truth_s - 1 <= figures['outage'] <= truth_s + STALLS_S
     assert figures['verified'] > 50
     errors = metrics_of(site.session)['errors'].figure
     assert errors == '0' if death == 'stands still' else 'ENOTCONN: ' in errors
@@ -140,11 +140,9 @@ def test_a_brick_that_never_comes_back_is_a_failure_of_the_storage(distributed, 
     assert done.returncode == 10 and 'F1: load@brick: ENOTCONN' in done.stdout, done.stdout
 
 
-@pytest.mark.parametrize(
-    ('start', 'action_s', 'outage_s'), [(KILL, 10, (0, 5)), (STOP, 25, (PING_TIMEOUT_S - 1, 2 * PING_TIMEOUT_S + 1))]
-)
+@pytest.mark.parametrize(('start', 'action_s', 'waits_s'), [(KILL, 10, 0), (STOP, 25, PING_TIMEOUT_S - 1)])
 def test_a_replica_that_dies_or_stands_still_for_good_costs_nobody_an_operation(
-    replicated, tmp_path, start, action_s, outage_s
+    replicated, tmp_path, start, action_s, waits_s
 ):
     """One that stands still is given up after the ping timeout. It is not let go on in the load: one that came back
     after 40 s has been seen to answer with what it had before."""
@@ -156,7 +154,7 @@ def test_a_replica_that_dies_or_stands_still_for_good_costs_nobody_an_operation(
     assert '2 met' in done.stdout, done.stdout + done.stderr
     figures = {name: metric.value for name, metric in metrics_of(site.session).items()}
     assert (figures['errors'], figures['verified'] > 50) == (0, True)
-    assert outage_s[0] <= figures['outage'] <= outage_s[1]
+    assert waits_s <= figures['outage'] < action_s
 
 
 def test_a_brick_that_a_killed_session_leaves_dead_is_brought_back_by_clean(distributed, tmp_path):

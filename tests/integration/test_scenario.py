@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from local_site import CHECK, CONTRACT, LocalSite, end_job, ext4_image, metrics_of, trial, until_acted
+from local_site import CHECK, CONTRACT, STALLS_S, LocalSite, end_job, ext4_image, metrics_of, trial, until_acted
 from seatrial.engine.posixops.scenario_figures import row_of
 from seatrial.model.action import transcript_of
 
@@ -60,7 +60,8 @@ def test_the_outage_is_that_of_the_action_and_decides_the_criteria(site):
     (file,) = site.session.glob('cases/*/raw/*.actions.jsonl')
     start, undo = transcript_of(file.read_text()).steps
     metrics = metrics_of(site.session)
-    assert undo.begun_s - start.ended_s - 1 <= metrics['outage'].value <= undo.ended_s - start.begun_s + 1
+    shortest_s, longest_s = undo.begun_s - start.ended_s, undo.ended_s - start.begun_s
+    assert shortest_s - 1 <= metrics['outage'].value <= longest_s + STALLS_S
     assert metrics['errors'].value == 0 and metrics['verified'].value > 50
     assert not list((site.folder / 'state' / 'actions').iterdir())
 
@@ -72,7 +73,7 @@ def test_half_an_hour_of_load_is_verified_and_every_second_of_it_is_known(site):
     done = subprocess.run(argv, capture_output=True, text=True, timeout=3000)
     assert ('1 met' in done.stdout, '1 missed' in done.stdout) == (True, True), done.stdout + done.stderr
     metrics = metrics_of(site.session)
-    assert metrics['outage'].value == pytest.approx(30, abs=2) and metrics['errors'].value == 0
+    assert 29 <= metrics['outage'].value <= 30 + STALLS_S and metrics['errors'].value == 0
     assert metrics['verified'].value > 2 * 1800  # at least one a second and task
     tasks = sorted(site.session.glob('cases/*/raw/*measured-load*.out'))
     assert len(tasks) == 2
