@@ -196,15 +196,15 @@ def test_what_is_linked_with_another_mpi_than_the_locks_is_told(lock, database, 
         record['path'] = str(tmp_path)
     asked_of = []
 
-    def told(file):
+    def mpi_of(file):
         asked_of.append(file)
         return library
 
-    assert another_mpi(lock, database, told) == [] and asked_of == []
+    assert another_mpi(lock, database, mpi_of) == [] and asked_of == []
     programs = [tmp_path / 'bin' / name for name in ('ior', 'mdtest')]
     for program in programs:
         program.write_bytes(b'')
-    problems = another_mpi(lock, database, told)
+    problems = another_mpi(lock, database, mpi_of)
     assert asked_of == [str(program) for program in programs]
     assert len(problems) == faults
     assert all(f'{library}, and the lock says mpich' in fault for fault in problems)

@@ -267,12 +267,12 @@ def test_nodes_for_oneself_are_what_slurm_says_of_the_job(resolve):
     (criterion,) = resolve(changed(conditions={'exclusive': True}))
     plan = plan_of(session_for(criterion), CHECKS['MultipleFilesTransferSizes'], criterion.procedure.case)
 
-    def said(word):
+    def unmet_if(word):
         return unmet(criterion, records_of(plan, [1.0], oversubscribe=word), ())
 
-    assert said('NO') == ''
-    assert 'OverSubscribe=OK for its job, so other jobs may use its nodes; add --exclusive' in said('OK')
-    assert 'nothing about its job' in said('')
+    assert unmet_if('NO') == ''
+    assert 'OverSubscribe=OK for its job, so other jobs may use its nodes; add --exclusive' in unmet_if('OK')
+    assert 'nothing about its job' in unmet_if('')
 
 
 def test_where_slurm_gives_no_nodes_nothing_shows_who_uses_them(resolve, monkeypatch):

@@ -76,7 +76,7 @@ def begun(state, site):
     return make
 
 
-def said(out, word):
+def rows_of(out, word):
     return [line.split(maxsplit=1)[1] for line in out.splitlines() if line.startswith(f'{word} ')]
 
 
@@ -90,7 +90,7 @@ def test_the_exit_code_is_that_of_the_last_run(status, night, verdict):
     night(NOW - 2 * DAY, 'FAIL' if verdict == 'PASS' else 'PASS')
     night(NOW - DAY, verdict)
     done = status()
-    assert (done.status, f' {verdict}' in said(done.out, 'verdict')[0]) == (EXIT_CODES[verdict], True)
+    assert (done.status, f' {verdict}' in rows_of(done.out, 'verdict')[0]) == (EXIT_CODES[verdict], True)
 
 
 def test_however_much_fails_the_screen_has_25_rows_of_100_columns(status, state):
@@ -109,12 +109,12 @@ def test_the_last_session_if_it_cannot_be_read_is_no_pass_of_the_one_before(stat
     newest = max((state / 'history').iterdir())
     newest.write_bytes(newest.read_bytes()[:100])
     done = status()
-    (line,) = said(done.out, 'unread')
+    (line,) = rows_of(done.out, 'unread')
     assert (done.status, str(newest) in line) == (13, True)
     assert 'INCOMPLETE: before it PASS' in done.out
     night(NOW, 'PASS')
     newest.write_bytes(b'')
-    assert (status().status, said(status().out, 'unread')) == (0, [])  # it is not last night any more
+    assert (status().status, rows_of(status().out, 'unread')) == (0, [])  # it is not last night any more
 
 
 def test_of_many_sessions_only_as_many_are_read_as_show_the_last_nights(status, night, monkeypatch):
@@ -186,9 +186,9 @@ def test_an_enforced_expectation_is_named(status, state):
     folder = state / 'sessions' / session(began)
     folder.mkdir(parents=True)
     (folder / 'results.json').write_text(json.dumps(results))
-    assert f'FAIL Check/{WHERE} L09-02 write over objects, since' in said(status().out, 'stands')[0]
+    assert f'FAIL Check/{WHERE} L09-02 write over objects, since' in rows_of(status().out, 'stands')[0]
     (folder / 'results.json').unlink()
-    assert f'FAIL Check/{WHERE}, since' in said(status().out, 'stands')[0]
+    assert f'FAIL Check/{WHERE}, since' in rows_of(status().out, 'stands')[0]
 
 
 def test_status_writes_nothing_and_notifies_nobody(status, night, site, state, tmp_path):
@@ -224,7 +224,8 @@ def test_news_that_could_not_be_sent_is_on_the_screen(status, night, site, state
     site.trial.write_text(f'{site.trial.read_text()}notify: [/usr/bin/false]\n')
     night(NOW, 'FAIL')
     status('--notify')
-    assert said(status().out, 'news') == ['the last could not be sent: /usr/bin/false exited with 1: it said nothing']
+    (news,) = rows_of(status().out, 'news')
+    assert news == 'the last could not be sent: /usr/bin/false exited with 1: it said nothing'
 
 
 @pytest.fixture
@@ -257,7 +258,7 @@ def test_what_slurm_says_of_the_jobs_of_this_site_is_shown(status, squeue, state
     name = job_name(state / 'schedule' / TITLE)
     squeue(script.format(name=name))
     done = status()
-    (line,) = said(done.out, 'Slurm')
+    (line,) = rows_of(done.out, 'Slurm')
     assert (done.status, line.startswith(words.format(name=name))) == (0, True), line
 
 

@@ -134,15 +134,15 @@ def test_fresh_and_aged_are_compared_and_what_aged_it_goes_only_afterwards(tmp_p
     done = subprocess.run(['unshare', '--mount', 'sh', '-c', script], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
 
-    def said(name):
+    def output_of(name):
         return (tmp_path / f'{name}.out').read_text()
 
-    assert 'may measure beside it' in said('meanwhile') and 'removed' not in said('meanwhile')
-    stayed = said('stayed').split()
+    assert 'may measure beside it' in output_of('meanwhile') and 'removed' not in output_of('meanwhile')
+    stayed = output_of('stayed').split()
     assert 'precious' in stayed and any(name.startswith('seatrial-') for name in stayed)
-    assert said('clean').count('removed ') == 2 and said('left').split() == ['precious']
+    assert output_of('clean').count('removed ') == 2 and output_of('left').split() == ['precious']
     compared = site.ask('compare', 'fresh', 'aged')
     full = re.search(r'scratch: (\d+) % full against (\d+) %', compared.stdout)
-    part = int(re.search(r'\d+', said('part'))[0])
+    part = int(re.search(r'\d+', output_of('part'))[0])
     # To the largest file of both tasks, which is 3 % of the file system each.
     assert full and int(full[1]) < 5 < part < 60 and 64 <= int(full[2]) <= 71, compared.stdout + compared.stderr

@@ -35,7 +35,7 @@ def search(targets, servers, speeds, seed=1, noise=NOISE, rounds=None, whole=0):
     return now, launches, asked
 
 
-def found(targets, servers, speeds, **how):
+def named_slow(targets, servers, speeds, **how):
     now, _, _ = search(targets, servers, speeds, **how)
     return [component.words for component in drill.slow_components(now, targets)]
 
@@ -55,19 +55,19 @@ def test_files_that_lie_on_one_target_each_go_evenly_into_a_group(whole, largest
 
 def test_a_slow_server_is_named_as_such():
     slow = dict.fromkeys(names(16)[4:8], 0.75)
-    named = found(names(16), on_servers(16, 4), slow)
+    named = named_slow(names(16), on_servers(16, 4), slow)
     assert len(named) == 1 and named[0].startswith('all 4 OSTs of 10.0.0.2@o2ib are ')
 
 
 @pytest.mark.parametrize('count', [2, 3, 5, 7, 8, 31])
 def test_one_slow_target_is_found_by_halves_where_no_server_is_known(count):
     # Of two alone nobody knows which is usual; the slower one is named, with the share.
-    named = found(names(count), {}, {f'ost{count - 1:04d}': 0.5})
+    named = named_slow(names(count), {}, {f'ost{count - 1:04d}': 0.5})
     assert len(named) == 1 and named[0].startswith(f'ost{count - 1:04d} is ')
 
 
 def test_two_slow_targets_of_different_servers_are_both_found():
-    named = found(names(16), on_servers(16, 4), {'ost0002': 0.5, 'ost0013': 0.6})
+    named = named_slow(names(16), on_servers(16, 4), {'ost0002': 0.5, 'ost0013': 0.6})
     assert sorted(word.split(' ')[0] for word in named) == ['ost0002', 'ost0013']
 
 
@@ -76,7 +76,7 @@ def test_servers_of_unequal_size_are_compared_over_as_many_targets():
     _, _, asked = search(names(10), servers, {})
     assert {len(group.targets) for group in asked[0]} == {2}
     assert {name for group in asked[0] for name in group.targets} == set(names(10))
-    assert found(names(10), servers, {'ost0003': 0.5})[0].startswith('ost0003')
+    assert named_slow(names(10), servers, {'ost0003': 0.5})[0].startswith('ost0003')
 
 
 def test_a_healthy_system_is_said_to_be_one():
@@ -107,10 +107,10 @@ def test_the_simulated_searches_find_nearly_all_and_name_nothing_healthy():
     hits = wrong = 0
     for seed in range(200):
         slow = f'ost{seed % 32:04d}'
-        named = found(names(32), on_servers(32, 4), {slow: 0.7}, seed=seed, noise=0.05)
+        named = named_slow(names(32), on_servers(32, 4), {slow: 0.7}, seed=seed, noise=0.05)
         hits += any(word.startswith(slow) for word in named)
         wrong += sum(not word.startswith(slow) for word in named)
-        wrong += len(found(names(32), on_servers(32, 4), {}, seed=seed, noise=0.05))
+        wrong += len(named_slow(names(32), on_servers(32, 4), {}, seed=seed, noise=0.05))
     assert (hits, wrong) == (200, 0)  # as docs/explanation/isolation.md says
 
 

@@ -247,7 +247,7 @@ def stat(create):
     return create._replace(phase='stat', counted=create.counted._replace(sizes=None), emptied=True)
 
 
-def said(launched):
+def words_of(launched):
     (fault,) = launch.launch_findings(launched)
     return fault.sentence
 
@@ -302,14 +302,14 @@ def test_t4_names_what_stands_in_the_way_and_asks_for_nothing_that_is_so_already
     made = f'labelled cached: the node that asks has made the entries{because}'
     cached = stat._replace(plan=plan, emptied=False, kept=kept)
     assert broken(cached) == ['T4'] and RULES['T4'].effect == 'label'
-    assert said(cached) == f'{made}; use more nodes, 4 are always enough'
+    assert words_of(cached) == f'{made}; use more nodes, 4 are always enough'
 
 
 def test_t4a_an_engine_that_looks_names_up_first_is_what_is_to_be_replaced(stat):
     warmed = stat._replace(warmed='fio looks every name up before its clock starts')
     assert launch.cache_state(warmed) == 'unknown'
     assert broken(warmed) == ['T4a'] and RULES['T4a'].effect == 'label'
-    assert said(warmed) == 'labelled unknown: fio looks every name up before its clock starts; use mdtest or posixops'
+    assert words_of(warmed) == f'labelled unknown: {warmed.warmed}; use mdtest or posixops'
     assert broken(warmed._replace(emptied=False)) == ['T4'], 'without drop_caches the engine is not the first'
 
 
@@ -339,7 +339,7 @@ def test_t17a_entries_that_are_not_all_there_are_invalid(create, phase, expected
     launched = create._replace(phase=phase, point=point, expected=expected, counted=launch.FileCount(*counted))
     faults = [(fault.rule, fault.effect) for fault in launch.launch_findings(launched)]
     assert faults == [('T17a', 'invalid')] * bool(sentence)
-    assert not sentence or said(launched).startswith(sentence)
+    assert not sentence or words_of(launched).startswith(sentence)
 
 
 def test_t17a_files_of_an_ageing_have_one_of_its_sizes(create):
@@ -347,7 +347,7 @@ def test_t17a_files_of_an_ageing_have_one_of_its_sizes(create):
     point = ageing(2001, sizes=(5, 700))._replace(label=old.label, tasks=old.tasks, tasks_per_node=old.tasks_per_node)
     filled = create._replace(point=point, phase='fill')
     assert broken(filled._replace(counted=launch.FileCount(1, 2000, {5: 1500, 700: 500}))) == []
-    assert 'not one of 2 sizes' in said(filled._replace(counted=launch.FileCount(1, 2000, {5: 1999, 6: 1})))
+    assert 'not one of 2 sizes' in words_of(filled._replace(counted=launch.FileCount(1, 2000, {5: 1999, 6: 1})))
 
 
 # T19a: the clock
@@ -365,7 +365,7 @@ def test_t19a_any_of_the_phases_of_a_launch_can_be_too_short(create):
     (made,) = create.measurement.metrics
     short = made._replace(name='directory_create', seconds=0.01, task_seconds=())
     both = changed(create, metrics=(made, short))
-    assert 'directory_create took 0.0100 s, timed with a resolution of 0.001 s' in said(both)
+    assert 'directory_create took 0.0100 s, timed with a resolution of 0.001 s' in words_of(both)
 
 
 # T20: work, not waiting
@@ -391,14 +391,14 @@ def test_t20a_what_may_be_short_is_labelled_and_valid(lenient):
     waiting = rated(lenient, task_seconds=(0.2, 0.5))
     assert broken(lenient) == []
     assert broken(short) == broken(waiting) == ['T20a'] and RULES['T20a'].effect == 'label'
-    assert said(short).startswith('file_create took 0.0100 s, timed with a resolution of 0.001 s; ')
-    assert said(waiting).startswith('file_create: phase too short (2 s): 75 % idle; ')
+    assert words_of(short).startswith('file_create took 0.0100 s, timed with a resolution of 0.001 s; ')
+    assert words_of(waiting).startswith('file_create: phase too short (2 s): 75 % idle; ')
 
 
 def test_t26_a_guarantee_that_calls_break_while_they_are_timed_is_labelled_with_what_was_seen(create):
     lost = changed(create, facts=(Fact('appends_whole', False, '3 of 20 records were lost or cut'),))
     assert broken(lost) == ['T26'] and RULES['T26'].effect == 'label'
-    assert said(lost).startswith('appends_whole does not hold: 3 of 20 records were lost or cut')
+    assert words_of(lost).startswith('appends_whole does not hold: 3 of 20 records were lost or cut')
     for holds in (True, None):
         assert broken(changed(create, facts=(Fact('appends_whole', holds, ''),))) == []
 

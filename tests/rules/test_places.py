@@ -78,12 +78,12 @@ def test_one_read_that_was_cached_leaves_its_target_beside_the_others():
 
 
 def test_targets_have_kinds_where_some_are_flash_and_some_are_not():
-    def told(*flash):
+    def kinds_of(*flash):
         rows = [TargetRow('OST', n, f'o{n}', True, flags=(FLASH,) if n in flash else ()) for n in range(4)]
         return places.kinds(*of_osts(targets=(*rows, TargetRow('MDT', 0, 'm', True, flags=(FLASH,)))))
 
-    assert told(0, 1) == {'ost0000': 'flash', 'ost0001': 'flash', 'ost0002': 'not flash', 'ost0003': 'not flash'}
-    assert told() == told(0, 1, 2, 3) == places.kinds(*of_osts()) == places.NO_KINDS
+    assert kinds_of(0, 1) == {'ost0000': 'flash', 'ost0001': 'flash', 'ost0002': 'not flash', 'ost0003': 'not flash'}
+    assert kinds_of() == kinds_of(0, 1, 2, 3) == places.kinds(*of_osts()) == places.NO_KINDS
     assert FLAGS['f'] == FLASH  # as the driver tells it
 
 

@@ -54,7 +54,7 @@ def main(arguments):
         order['seconds'] = max(share_of(common, options) for _, options in jobs) / order['rate']
     status = carry_out(common, jobs, order)
     fault = order.get('fault')
-    text = json.dumps(said(content['template'], common, jobs, order, number), indent=2) + '\n'
+    text = json.dumps(report_of(content['template'], common, jobs, order, number), indent=2) + '\n'
     with open(report, 'w') as stream:
         stream.write(text[: len(text) // 2] if fault == 'half-json' else text)
     return 1 if fault == 'exit-1' else status
@@ -201,7 +201,7 @@ def fill(path):
             pass
 
 
-def said(template, common, jobs, order, number):
+def report_of(template, common, jobs, order, number):
     """The report: the transcript's, with these jobs."""
     report, form = dict(template), template['jobs'][0]
     claims = order.get('runtime_ms') or [max(1, round(1000 * order.get('seconds', 0.0)))]
